@@ -26,16 +26,6 @@ std::string encoded(std::string_view text) {
   return util::percent_encoded(text, "-._~:/");
 }
 
-std::vector<std::string_view> split(std::string_view text, char between) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    size_t end = text.find(between);
-    parts.push_back(text.substr(0, end));
-    if (end == text.npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
-
 std::optional<uint64_t> number(std::string_view text, uint64_t most) {
   auto value = util::parse_number<uint64_t>(text);
   return value && *value <= most ? value : std::nullopt;
@@ -46,7 +36,7 @@ std::optional<HeldRecord> read_record(std::string_view text) {
   constexpr uint64_t kLongestUptime = 100ULL * 366 * 24 * 60 * 60 * 1'000;  // ms
   constexpr uint64_t kTenYears =
       3'650ULL * 24 * 60 * 60 * 1'000;  // the longest duration in options
-  const auto fields = split(text, kBetweenFields);
+  const auto fields = util::split(text, kBetweenFields);
   if (fields.size() < kFields || fields.size() > kFields + 1) return std::nullopt;
   auto server = util::percent_decoded(fields[0]);
   auto prefix = util::percent_decoded(fields[1]);
@@ -118,7 +108,7 @@ std::vector<HeldRecord> records_in_environment() {
 
 std::vector<HeldRecord> decode_held(std::string_view text) {
   std::vector<HeldRecord> records;
-  for (std::string_view part : split(text, kBetweenRecords)) {
+  for (std::string_view part : util::split(text, kBetweenRecords)) {
     if (auto record = read_record(part)) records.push_back(*std::move(record));
   }
   return records;

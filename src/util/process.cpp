@@ -247,15 +247,12 @@ Fd open_pidfd(pid_t pid) noexcept {
 std::vector<std::string> candidates_on_path(const std::string& program) {
   if (program.find('/') != std::string::npos) return {program};
   const char* path = std::getenv("PATH");
-  std::string_view rest = path != nullptr ? path : "/bin:/usr/bin";  // as execvp(3)
   std::vector<std::string> found;
-  while (true) {
-    const size_t colon = rest.find(':');
-    const std::string folder(rest.substr(0, colon));
-    found.push_back(folder.empty() ? "./" + program : folder + "/" + program);
-    if (colon == std::string_view::npos) return found;
-    rest.remove_prefix(colon + 1);
+  for (std::string_view folder :
+       split(path != nullptr ? path : "/bin:/usr/bin", ':')) {  // as execvp(3)
+    found.push_back(std::string(folder.empty() ? "." : folder) + "/" + program);
   }
+  return found;
 }
 
 Result<ProcessHandle> ProcessHandle::open(pid_t pid, By by) {

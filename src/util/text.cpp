@@ -194,6 +194,15 @@ std::string joined(const std::vector<std::string>& texts, std::string_view betwe
   return out;
 }
 
+std::vector<std::string_view> split(std::string_view text, char mark) {
+  std::vector<std::string_view> pieces;
+  while (true) {
+    const bool last = text.find(mark) == text.npos;
+    pieces.push_back(take_until(text, mark));
+    if (last) return pieces;
+  }
+}
+
 bool matches(std::string_view pattern, std::string_view text) {
   std::string_view after_star, retry;  // the last `*` so far: what follows it, and from where on
   bool star = false;

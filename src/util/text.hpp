@@ -52,6 +52,17 @@ std::string format(fmt::format_string<Args...> pattern, Args&&... args) {
 
 std::string joined(const std::vector<std::string>& texts, std::string_view between);
 
+// The pieces between the marks, one more than there are marks: an empty text has one, empty.
+std::vector<std::string_view> split(std::string_view text, char mark);
+
+// Takes the text up to the mark, and the mark; all of the text where there is none.
+constexpr std::string_view take_until(std::string_view& text, char mark) {
+  const size_t end = text.find(mark);
+  const std::string_view taken = text.substr(0, end);
+  text.remove_prefix(end == text.npos ? text.size() : end + 1);
+  return taken;
+}
+
 // Whether all of `text` fits a pattern in which `*` stands for anything and `?` for one character.
 bool matches(std::string_view pattern, std::string_view text);
 

@@ -39,6 +39,20 @@ TEST_CASE("text is cut and filled by the columns that it takes, never inside a c
   CHECK(padded("ab", 4) == "ab  ");
 }
 
+TEST_CASE("a text is taken apart at a mark, and every mark counts") {
+  using Pieces = std::vector<std::string_view>;
+  CHECK(split("", ',') == Pieces{""});
+  CHECK(split("a", ',') == Pieces{"a"});
+  CHECK(split("a,,b,", ',') == Pieces{"a", "", "b", ""});
+  std::string_view rest = "a  b";
+  CHECK(take_until(rest, ' ') == "a");
+  CHECK(take_until(rest, ' ').empty());
+  CHECK(rest == "b");
+  CHECK(take_until(rest, ' ') == "b");
+  CHECK(rest.empty());
+  CHECK(take_until(rest, ' ').empty());
+}
+
 TEST_CASE("a pattern: * stands for anything, ? for one character") {
   for (auto [pattern, text] : {std::pair{"team-1/*", "team-1/deploy"},
                                {"*", ""},

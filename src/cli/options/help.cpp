@@ -23,8 +23,7 @@ void wrap(std::string& out, std::string_view text, size_t column) {
   size_t used = out.size() - (out.rfind('\n') + 1);
   bool first = true;
   while (!text.empty()) {
-    std::string_view word = text.substr(0, text.find(' '));
-    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    const std::string_view word = util::take_until(text, ' ');
     if (!first && used + 1 + word.size() > kWidth) {
       out.append("\n").append(column, ' ');
       used = column;
@@ -37,15 +36,6 @@ void wrap(std::string& out, std::string_view text, size_t column) {
     first = false;
   }
   out += '\n';
-}
-
-template <class Each>
-void for_lines(std::string_view text, Each each) {
-  while (!text.empty()) {
-    std::string_view line = text.substr(0, text.find('\n'));
-    each(line);
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-  }
 }
 
 std::string names_of(const OptionRow& row) {
@@ -194,15 +184,19 @@ std::string command_help(CommandId command, HelpLength length) {
   const CommandRow& row = row_of(command);
   const bool brief = length == HelpLength::brief;
   std::string out;
-  for_lines(row.usage, [&](std::string_view line) {
+  for (std::string_view line : util::split(row.usage, '\n')) {
     out += util::format("{} rlock {}\n", out.empty() ? "Usage:" : "      ", line);
-  });
+  }
   out += "\nExamples:\n";
-  for_lines(row.examples, [&](std::string_view line) { out += util::format("  {}\n", line); });
-  for_lines(brief ? std::string_view() : row.about, [&](std::string_view paragraph) {
-    out += "\n";
-    wrap(out, paragraph, 0);
-  });
+  for (std::string_view line : util::split(row.examples, '\n')) {
+    out += util::format("  {}\n", line);
+  }
+  if (!brief) {
+    for (std::string_view paragraph : util::split(row.about, '\n')) {
+      out += "\n";
+      wrap(out, paragraph, 0);
+    }
+  }
   std::string own;
   add_options(own, command, Section::command, length);
   if (!own.empty()) out += "\nOptions:\n" + own;

@@ -402,18 +402,6 @@ void insert(HistoryRows& history, const Run& run) {
   history.insert(older, run);
 }
 
-std::vector<std::string> words_of(const std::string& text) {
-  std::vector<std::string> words(1);
-  for (char c : text) {
-    if (c == ' ') {
-      words.emplace_back();
-    } else {
-      words.back() += c;
-    }
-  }
-  return words;
-}
-
 // Those of all servers that gave no usable reply, and why.
 template <class T>
 std::vector<SilentServer> silent_servers(const Replies<T>& replies, const Quorum& quorum) {
@@ -480,9 +468,9 @@ std::optional<Result<NamesPage>> merge_replies(const Replies<NamesPage>& replies
 
 std::optional<std::string> cursor_at(const std::string& cursor, size_t member) {
   if (cursor.empty()) return cursor;
-  const auto words = words_of(cursor);
+  const auto words = util::split(cursor, ' ');
   if (member >= words.size() || words[member] == kListingDone) return std::nullopt;
-  return words[member];
+  return std::string(words[member]);
 }
 
 }  // namespace rlock::lock

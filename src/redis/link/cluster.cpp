@@ -2,16 +2,12 @@
 
 #include <algorithm>
 
+#include "util/text.hpp"
+
 namespace rlock::redis {
 namespace {
 
-// Takes the text up to `mark`.
-std::string_view next(std::string_view& text, char mark) {
-  size_t end = text.find(mark);
-  std::string_view word = text.substr(0, end);
-  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  return word;
-}
+using util::take_until;
 
 // A node that does not know its own name is `:6381` or `?:6381`.
 std::optional<HostPort> parse_node(std::string_view text) {
@@ -22,7 +18,7 @@ std::optional<HostPort> parse_node(std::string_view text) {
 
 bool has_flag(std::string_view flags, std::string_view flag) {
   while (!flags.empty()) {
-    if (next(flags, ',') == flag) return true;
+    if (take_until(flags, ',') == flag) return true;
   }
   return false;
 }
@@ -45,10 +41,10 @@ HostPort host_port_of(const Server& server) {
 }  // namespace
 
 std::optional<Redirect> redirect_in(std::string_view error) {
-  std::string_view word = next(error, ' ');
+  std::string_view word = take_until(error, ' ');
   if (word != "MOVED" && word != "ASK") return std::nullopt;
-  next(error, ' ');  // the slot
-  auto to = parse_node(next(error, ' '));
+  take_until(error, ' ');  // the slot
+  auto to = parse_node(take_until(error, ' '));
   if (!to) return std::nullopt;
   return Redirect{word == "ASK" ? Redirect::Kind::ask : Redirect::Kind::moved, std::move(*to)};
 }
@@ -58,14 +54,14 @@ std::vector<HostPort> masters_in(std::string_view nodes, NodeNaming naming) {
   constexpr int kBetweenFlagsAndSlots = 5;
   std::vector<HostPort> masters;
   while (!nodes.empty()) {
-    std::string_view line = next(nodes, '\n');
-    next(line, ' ');
-    std::string_view where = next(line, ' ');
-    std::string_view flags = next(line, ' ');
-    for (int i = 0; i < kBetweenFlagsAndSlots; ++i) next(line, ' ');
-    auto node = parse_node(next(where, '@'));
-    next(where, ',');
-    std::string_view name = next(where, ',');
+    std::string_view line = take_until(nodes, '\n');
+    take_until(line, ' ');
+    std::string_view where = take_until(line, ' ');
+    std::string_view flags = take_until(line, ' ');
+    for (int i = 0; i < kBetweenFlagsAndSlots; ++i) take_until(line, ' ');
+    auto node = parse_node(take_until(where, '@'));
+    take_until(where, ',');
+    std::string_view name = take_until(where, ',');
     if (node && naming == NodeNaming::by_name && !name.empty()) node->host = name;
     if (node && has_flag(flags, "master") && !line.empty()) masters.push_back(std::move(*node));
   }

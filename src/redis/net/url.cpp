@@ -147,18 +147,15 @@ Status read_credentials(const UrlParts& parts, Server& server) {
 
 Result<std::vector<HostPort>> all_hosts(const UrlParts& parts, int default_port) {
   std::vector<HostPort> hosts;
-  std::string_view rest = parts.hosts;
-  while (true) {
-    size_t comma = rest.find(',');
-    auto host = parse_url_host(rest.substr(0, comma), default_port);
+  for (std::string_view text : util::split(parts.hosts, ',')) {
+    auto host = parse_url_host(text, default_port);
     if (!host) return bad_url(parts.scheme, host.error().text);
     if (std::find(hosts.begin(), hosts.end(), *host) != hosts.end()) {
       return bad_url(parts.scheme, "the same host and port is given twice");
     }
     hosts.push_back(*std::move(host));
-    if (comma == std::string_view::npos) return hosts;
-    rest.remove_prefix(comma + 1);
   }
+  return hosts;
 }
 
 Result<int> database(std::string_view scheme, std::string_view digits) {
@@ -173,10 +170,7 @@ Result<int> database(std::string_view scheme, std::string_view digits) {
 Result<std::vector<UrlQuery>> queries(const UrlParts& parts) {
   std::vector<UrlQuery> out;
   if (!parts.query) return out;
-  std::string_view rest = *parts.query;
-  while (true) {
-    size_t end = rest.find('&');
-    std::string_view item = rest.substr(0, end);
+  for (std::string_view item : util::split(*parts.query, '&')) {
     size_t equals = item.find('=');
     if (equals == std::string_view::npos)
       return bad_url(parts.scheme, "write the query as KEY=VALUE");
@@ -186,9 +180,8 @@ Result<std::vector<UrlQuery>> queries(const UrlParts& parts) {
     bool repeated = std::any_of(out.begin(), out.end(), [&](auto& q) { return q.key == key; });
     if (repeated) return bad_url(parts.scheme, "the same query key is given twice");
     out.push_back({key, std::move(*value)});
-    if (end == std::string_view::npos) return out;
-    rest.remove_prefix(end + 1);
   }
+  return out;
 }
 
 Status no_query(const UrlParts& parts) {

@@ -181,12 +181,8 @@ std::string_view name_in(std::string_view key, std::string_view prefix) {
   return {};
 }
 
-// Takes the text up to the next space.
 std::string_view next_word(std::string_view& text) {
-  size_t space = text.find(' ');
-  std::string_view word = text.substr(0, space);
-  text.remove_prefix(space == std::string_view::npos ? text.size() : space + 1);
-  return word;
+  return util::take_until(text, ' ');
 }
 
 uint64_t next_number(std::string_view& text) {
@@ -216,10 +212,7 @@ std::optional<lock::HistoryRow> history_row_of(std::string_view row) {
   if (kind == "skip") {
     std::string_view counts = next_word(row);
     auto next_count = [&counts] {
-      const size_t length = std::min(counts.find('/'), counts.size());
-      const auto count = util::parse_number<uint64_t>(counts.substr(0, length)).value_or(0);
-      counts.remove_prefix(std::min(counts.size(), length + 1));
-      return count;
+      return util::parse_number<uint64_t>(util::take_until(counts, '/')).value_or(0);
     };
     lock::Skips skips{next_count(), next_time(row), next_time(row)};
     skips.done = next_count();
