@@ -1,32 +1,15 @@
 #include "cli/options/options.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "cli/options/table_commands.hpp"
-#include "cli/options/table_connection.hpp"
-#include "cli/options/table_operators.hpp"
-#include "cli/options/table_per_command.hpp"
-#include "cli/options/table_run.hpp"
+#include "cli/options/table_options.hpp"
 
 namespace rlock::cli {
 namespace {
 
-constexpr std::array<OptionRow, kOptCount> joined() {
-  std::array<OptionRow, kOptCount> all{};
-  auto end = std::copy(std::begin(kRunOptions), std::end(kRunOptions), all.begin());
-  end = std::copy(std::begin(kOperatorOptions), std::end(kOperatorOptions), end);
-  for (OptionRow row : kConnectionOptions) {
-    row.section = Section::general;
-    if (row.commands == 0) row.commands = kEveryCommand;
-    *end++ = row;
-  }
-  return all;
-}
-constexpr std::array<OptionRow, kOptCount> kOptions = joined();
-
 constexpr bool in_order() {
-  for (size_t i = 0; i < kOptions.size(); ++i) {
+  for (size_t i = 0; i < std::size(kOptions); ++i) {
     if (static_cast<size_t>(kOptions[i].id) != i) return false;
   }
   for (size_t i = 0; i < std::size(kCommands); ++i) {
@@ -34,12 +17,13 @@ constexpr bool in_order() {
   }
   return true;
 }
+static_assert(std::size(kOptions) == kOptCount);
 static_assert(in_order(), "row_of() uses the enumerator as the index");
 
 const PerCommandText* own_text(Opt id, CommandId command) {
   auto found = std::find_if(std::begin(kPerCommandTexts), std::end(kPerCommandTexts),
                             [&](const PerCommandText& own) {
-                              return own.id == id && (own.commands & bit(command)) != 0;
+                              return own.of.id == id && (own.of.commands & bit(command)) != 0;
                             });
   return found == std::end(kPerCommandTexts) ? nullptr : found;
 }
@@ -69,7 +53,8 @@ const OptionRow& row_of(Opt id) {
 
 OptionText text_for(const OptionRow& row, CommandId command) {
   const PerCommandText* own = own_text(row.id, command);
-  OptionText text = own != nullptr ? own->text : OptionText{row.help, row.fallback, row.manual};
+  OptionText text = own != nullptr ? OptionText{own->help, own->of.fallback, own->manual}
+                                   : OptionText{row.help, row.fallback, row.manual};
   for (const CommandRow& earlier : kCommands) {
     if (earlier.id == command) break;
     if (!row.applies_to(earlier.id) || own_text(row.id, earlier.id) != own) continue;

@@ -7,7 +7,7 @@
 #include <vector>
 
 // The one description of every command and option: the parser, --help, rlock(1) and the completion
-// scripts are all made from it. The rows are in table_*.hpp.
+// scripts are all made from it. The rows are in table_commands.hpp and table_options.hpp.
 namespace rlock::cli {
 
 enum class CommandId : uint8_t {
@@ -53,16 +53,18 @@ inline constexpr unsigned kDoctor = bit(CommandId::doctor);
 inline constexpr unsigned kLocal = bit(CommandId::local);
 inline constexpr unsigned kEveryCommand = 2 * bit(CommandId::completion) - 1;
 
-struct CommandRow {
+struct CommandHead {
   CommandId id;
   std::string_view name;
-  std::string_view usage;     // lines, without the word rlock
-  std::string_view summary;   // for the list of commands
+  std::string_view usage;    // lines, without the word rlock
+  std::string_view summary;  // for the list of commands
+};
+struct CommandRow : CommandHead {
   std::string_view about;     // paragraphs, wrapped by --help
   std::string_view examples;  // lines, printed unchanged
 };
 
-// In the order of the rows in table_*.hpp.
+// In the order of the rows in table_options.hpp.
 enum class Opt : uint8_t {
   nonblock,
   wait,
@@ -138,19 +140,24 @@ inline constexpr size_t kOptCount = static_cast<size_t>(Opt::version) + 1;
 
 enum class Section : uint8_t { command, general };
 
-struct OptionRow {
-  Opt id;
-  char letter = '\0';             // '\0': none
-  std::string_view name = {};     // without the dashes; empty: the letter alone
-  std::string_view metavar = {};  // empty: takes no value
-  bool value_optional = false;    // `--supersede`, or with its value behind an equals sign
-  std::string_view environment = {};
+// What only some options have.
+struct OptionExtras {
+  char letter = '\0';
+  bool value_optional = false;     // `--supersede`, or with its value behind an equals sign
   std::string_view fallback = {};  // the default, as --help shows it
-  std::string_view help = {};      // a phrase without a full stop, for --help
-  std::string_view manual = {};    // sentences for rlock(1): when to use it, what it interacts with
-  unsigned commands = 0;           // which commands take it: bits by CommandId
-  Section section = Section::command;
+  std::string_view environment = {};
   bool common = false;  // -h lists it; --help lists all
+};
+struct OptionHead : OptionExtras {
+  Opt id;
+  std::string_view name;     // without the dashes; empty: the letter alone
+  std::string_view metavar;  // empty: takes no value
+  unsigned commands;         // which commands take it: bits by CommandId
+  Section section;
+};
+struct OptionRow : OptionHead {
+  std::string_view help;         // a phrase without a full stop, for --help
+  std::string_view manual = {};  // sentences for rlock(1): when to use it, what it interacts with
 
   bool takes_value() const { return !metavar.empty(); }
   bool takes_next_word() const { return takes_value() && !value_optional; }
