@@ -58,7 +58,7 @@ Result<Millis> parse_duration(std::string_view text) {
   do {
     size_t length = number_length(rest);
     if (length == 0) return malformed(text);
-    // Not from_chars: linking its floating part would load libm at every start.
+    // Not from_chars, which has no value for a number that is too large: this gives infinity.
     double number = std::strtod(std::string(rest.substr(0, length)).c_str(), nullptr);
     rest.remove_prefix(length);
     const Unit* unit = unit_at(rest);
