@@ -1,6 +1,5 @@
 #include "cli/run_exit.hpp"
 
-#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -163,7 +162,7 @@ class ExitVisitor {
     const std::string lock = failed.unreleased   ? ": " + unreleased_text(*failed.unreleased)
                              : context_.unlocked ? " was not locked (--fail-open)"
                                                  : " was released";
-    return failure(failed.error == ENOENT ? kNotFound : kCannotExecute, "failed",
+    return failure(run::exec_exit_code(failed.error), "failed",
                    util::format("cannot run \"{}\": {}; {}{}", util::printable(context_.command),
                                 std::strerror(failed.error), lock_at(context_), lock));
   }

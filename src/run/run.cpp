@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <memory>
 #include <utility>
 
@@ -73,13 +72,15 @@ RunOutcome to_outcome(const HeldLock& held_lock, CommandResult finish,
   return LeaseLost{std::move(*finish.lost), !finish.started, std::move(finish.survivors)};
 }
 
-// For the history, without blanks. What could not be executed has a shell's exit code.
+// For the history, without blanks.
 std::string history_result(const Result<CommandResult>& finish) {
   if (!finish) return "-";
   if (finish->ended_for == EndCause::lease) return "lost";
   if (finish->ended_for == EndCause::run_limit) return "max-run";
   if (finish->ended_for) return "-";
-  if (finish->exec_error != 0) return finish->exec_error == ENOENT ? "exit:127" : "exit:126";
+  if (finish->exec_error != 0) {
+    return "exit:" + std::to_string(exec_exit_code(finish->exec_error));
+  }
   if (const auto* exited = std::get_if<Exited>(&finish->end)) {
     if (exited->code == 0 && finish->asked_to_stop) return "stopped";
     return "exit:" + std::to_string(exited->code);

@@ -1,6 +1,7 @@
 // Runs in rlock, on the main thread.
 #pragma once
 
+#include <cerrno>
 #include <functional>
 #include <optional>
 #include <string>
@@ -123,7 +124,10 @@ struct RunLimit {
   std::vector<std::string> survivors;
   std::optional<LeaseEnd> lost{};  // while survivors were waited for
 };
-// 126 / 127: exec failed with this errno.
+// The exit code of a shell for a command whose exec failed with this errno.
+constexpr int exec_exit_code(int error) {
+  return error == ENOENT ? 127 : 126;
+}
 struct CannotExec {
   int error = 0;
   std::optional<Error> unreleased{};

@@ -55,8 +55,6 @@ enum ExitCode : int {
   kBusy = 75,
   kLost = 76,
   kRunLimit = 124,
-  kCannotExecute = 126,
-  kNotFound = 127,
 };
 
 inline int exit_code(ErrorKind kind) {
