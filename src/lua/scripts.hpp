@@ -11,29 +11,13 @@ struct Script {
   std::string_view text;
 };
 
-extern const Script acquire;
-extern const Script renew;
-extern const Script release;
-extern const Script force_unlock;
-extern const Script inspect;
-extern const Script wake;
-extern const Script forget;
-extern const Script closure;
-extern const Script first;
-
+extern const Script acquire, renew, release, force_unlock, inspect, wake, forget, closure, first;
 // Tries the commands of the native scripts; returns those that failed.
 extern const Script probe;
 // Shows whether scripts run one after the other.
 extern const Script atomicity;
 
-extern const Script plain_acquire;
-extern const Script plain_renew;
-extern const Script plain_release;
-extern const Script plain_inspect;
-
-extern const Script redisson_acquire;
-extern const Script redisson_renew;
-extern const Script redisson_release;
-extern const Script redisson_inspect;
+extern const Script plain_acquire, plain_renew, plain_release, plain_inspect;
+extern const Script redisson_acquire, redisson_renew, redisson_release, redisson_inspect;
 
 }  // namespace rlock::lua
