@@ -1,3 +1,5 @@
+#include <nss.h>
+
 #include <cstdint>
 
 #include "redis/net/openssl.hpp"
@@ -5,6 +7,13 @@
 // Of the portable flavour alone, in the place of openssl.cpp: OpenSSL is part of the program.
 namespace rlock::redis {
 namespace {
+
+// A host's modules for names and users are made for its own libc: loaded into this program, another
+// one would break it. What libc has built in is enough.
+[[gnu::constructor]] void load_no_modules() {
+  __nss_configure_lookup("hosts", "files dns");
+  __nss_configure_lookup("passwd", "files");
+}
 
 Result<const OpenSsl*> initialize() {
 #define RLOCK_LINKED(name) .name = &::name,
