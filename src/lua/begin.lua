@@ -68,8 +68,8 @@ if unswept then
 end
 
 -- What the script knows and changes, and the functions that it calls. A value that is not known is false, because a field
--- that is missing creates the rare functions. These 26 fields and the functions that are always created are at most 32,
--- for which the table has room.
+-- that is missing creates the rare functions. These 26 fields and the functions that are always created are at most 32:
+-- with one more Lua would double the table at each request.
 local s = {
   now = now, now_us = now_us,
   present = present,           -- how many keys of holders and waiters there are

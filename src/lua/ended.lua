@@ -60,8 +60,8 @@ function s.mark_before()
 end
 
 -- The success of a run whose hold is gone, or that only other servers granted the lock: marked and listed once, and if
--- nobody can have had the lock since. One that holds it here with a smaller token was released where this server was not
--- reached.
+-- nobody can have had the lock since. A holder that is left here with a smaller token is over: its release reached the other
+-- servers only.
 function s.note_late_success(end_kind)
   if end_kind == WAS_RELEASED then return s.mark_before() end
   if not what or outcome ~= 'succeeded' then return '' end

@@ -24,9 +24,10 @@ function s.count(name)
   s.words = number and before .. number + 1 .. after or ' ' .. name .. '=1' .. s.words
 end
 
--- Counts a run that has ended at ENDS. Returns its row, `run TOKEN SINCE END HOW RESULT RECORD` (HOW is released, expired or
--- forced), and whether it was counted before. A grant that was never claimed ran nothing and leaves no row; nothing is known
--- of a holder whose line was deleted. It writes nothing, because inspect counts runs that nobody has swept yet.
+-- Counts a run that has ended at ENDS, and alone decides whether it has a row. Returns its row, `run TOKEN SINCE END HOW
+-- RESULT RECORD` (HOW is released, expired or forced), and whether it was counted before. A grant that was never claimed
+-- ran nothing and leaves no row; nothing is known of a holder whose line was deleted. It writes nothing, because inspect
+-- counts runs that nobody has swept yet.
 function s.run_row(owner, line, how, result, ends)
   if not line or line.state == 'granted' or line.token == '0' then return nil end
   local last_sign, noted, counted = ends, nil, nil
