@@ -30,6 +30,14 @@ TEST_CASE("a record comes back as it was written") {
   CHECK(decode_record(encode_record(record)).holds.size() == 8);
 }
 
+TEST_CASE("a waiter that is moved keeps what another version wrote into its record") {
+  const std::string moved = moved_record(R"({"host":"db1","later":[1,2]})", "by ann@ops1");
+  CHECK(moved == R"({"host":"db1","later":[1,2],"moved":"by ann@ops1"})");
+  CHECK(moved_record("\xff{", "by ann") == R"({"moved":"by ann"})");
+  const std::string deep = std::string(15'000, '[') + std::string(15'000, ']');
+  CHECK(moved_record("{\"a\":" + deep + "}", "by ann").size() < 100);
+}
+
 TEST_CASE("a trace is kept where it has the form of the W3C, and not otherwise") {
   const std::string good = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   CHECK(parse_traceparent(good) == good);

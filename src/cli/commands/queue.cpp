@@ -205,9 +205,7 @@ Result<lock::MoveReply> change_queue(const QueueSettings& settings, const lock::
                                      const lock::Owner& owner, Session& session,
                                      const std::string& note) {
   if (settings.change->option == Opt::first) {
-    Record record = decode_record(waiter.record);
-    record.moved = note_text(note);
-    const lock::MoveCall call{settings.lock(), owner, encode_record(record)};
+    const lock::MoveCall call{settings.lock(), owner, moved_record(waiter.record, note_text(note))};
     return session.ask([&](auto& store) { return store.move_first(call); });
   }
   const lock::CancelCall call{settings.lock(), owner, lock::CancelHow::removed, note};

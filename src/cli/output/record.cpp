@@ -40,6 +40,19 @@ constexpr TextField kTexts[] = {{"host", &Record::host},
                                 {"processes", &Record::processes},
                                 {"moved", &Record::moved}};
 
+// An object: empty where the bytes are none. What is nested deeper than anything of ours is left
+// out, since the library writes JSON by recursion.
+Json parsed(std::string_view bytes) {
+  if (bytes.size() > kLongestRecord) return Json::object();
+  auto is_shallow = [](int depth, Json::parse_event_t, const Json&) { return depth < 8; };
+  Json json = Json::parse(util::to_utf8(bytes), is_shallow, false);
+  return json.is_object() ? json : Json::object();
+}
+
+std::string dumped(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 std::optional<std::string> text_at(const Json& json, const char* key) {
   auto found = json.find(key);
   if (found == json.end() || !found->is_string()) return std::nullopt;
@@ -162,13 +175,17 @@ std::string encode_record(const Record& record) {
   for (size_t i = 0; i < std::min(record.holds.size(), kMostHolds); ++i) {
     json["holds"].push_back({{"name", record.holds[i].name}, {"owner", record.holds[i].owner}});
   }
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return dumped(json);
+}
+
+std::string moved_record(std::string_view bytes, std::string_view moved) {
+  Json json = parsed(bytes);
+  json["moved"] = std::string(cut_at_character(moved, kLongestText));
+  return dumped(json);
 }
 
 Record decode_record(std::string_view bytes) {
-  if (bytes.size() > kLongestRecord) return {};
-  const Json json = Json::parse(util::to_utf8(bytes), nullptr, false);
-  if (!json.is_object()) return {};
+  const Json json = parsed(bytes);
   Record record;
   for (const auto& [key, value] : kTexts) record.*value = text_at(json, key);
   if (record.traceparent) record.traceparent = parse_traceparent(*record.traceparent);

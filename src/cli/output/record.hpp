@@ -48,6 +48,9 @@ std::string encode_record(const Record& record);
 // util::printable.
 Record decode_record(std::string_view bytes);
 
+// The encoded record with Record::moved; what another version wrote into it is kept.
+std::string moved_record(std::string_view bytes, std::string_view moved);
+
 // The trace that a request is part of, as TRACEPARENT has it (W3C Trace Context): version, trace,
 // parent and flags, without what a later version may add. None where the text has another form.
 std::optional<std::string> parse_traceparent(std::string_view text);
