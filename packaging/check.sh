@@ -55,6 +55,7 @@ may_skip=""
 needs valkey-server valkey_server
 needs clang-format-14 style_format
 needs clang-tidy-14 style_tidy
+needs debootstrap debian13
 # Only what may write to cgroup v2 can freeze a host.
 [ -w "$(sed -n 's/^[^ ]* \([^ ]*\) cgroup2 .*/\1/p' /proc/mounts | head -n 1)/cgroup.procs" ] || may_skip="$may_skip chaos_frozen_minute"
 
