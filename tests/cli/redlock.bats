@@ -15,8 +15,8 @@ at_most() {
   local i
   for ((i = 1; i <= 3; i++)); do [ "$(at_server "$i" redis pttl "$2")" -le "$1" ] || return; done
 }
-# value N NAME: the owner that the Nth server has.
-value() { at_server "$1" redis get "$2"; }
+# has N NAME OWNER: at the Nth server NAME has this owner. A server that a majority did not wait for gets it a moment later.
+has() { [ "$(at_server "$1" redis get "$2")" = "$3" ]; }
 nowhere() {
   local name=$1 i
   shift
@@ -90,12 +90,14 @@ plain() { rlock "$1" --format plain "${@:2}"; }
   run -75 plain run -n job -- touch started
   run -75 plain run -w 0.3 job -- touch started
   nowhere job 3
-  [ "$(value 1 job)" = other ]
+  has 1 job other
 }
 
 @test "a majority that lost the lock ends the run with 76; what is left is released" {
   quorum 3
   hold job --format plain -t 6
+  owner=$(plain status --json job | jq -r '.locks[0].holders[0].owner')
+  for i in 1 2 3; do eventually has "$i" job "$owner"; done
   at_server 1 redis del job
   at_server 2 redis del job
   ends_with 76 "$holder"
@@ -109,13 +111,13 @@ plain() { rlock "$1" --format plain "${@:2}"; }
   at_server 1 redis set job other px 1000
   at_server 2 redis set job other px 1000
   owner=$(plain acquire --ttl 2 --renew-while "${started[0]}" job)
-  [ "$(value 3 job)" = "$owner" ]
+  eventually has 3 job "$owner"
   plain force-unlock --yes job
   nowhere job 1 2 3
   at_server 1 redis set again other px 1000
   at_server 2 redis set again other px 1000
   owner=$(plain acquire --ttl 2 --renew-while "${started[0]}" again)
-  [ "$(value 3 again)" = "$owner" ]
+  eventually has 3 again "$owner"
   kill -KILL "${started[0]}"
   eventually nowhere again 1 2 3
 }

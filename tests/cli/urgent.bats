@@ -52,14 +52,17 @@ served() {
   served configured urgent ordinary
 }
 
+# first_is_urgent_at N: the Nth server's first waiter is.
+first_is_urgent_at() {
+  [ "$(RLOCK_URL=unix://$quorum_folder/$1/s rlock queue --json deploy | jq '.waiters[0].urgent_ms')" = 3600000 ]
+}
+
 @test "over a quorum an urgent run is first at every server" {
   quorum 3
   hold deploy
   ask ordinary
   ask urgent --urgent
-  for i in 1 2 3; do
-    [ "$(RLOCK_URL=unix://$quorum_folder/$i/s rlock queue --json deploy | jq -r '.waiters[0].urgent_ms')" = 3600000 ]
-  done
+  for i in 1 2 3; do eventually first_is_urgent_at "$i"; done
   let_go deploy
   served urgent ordinary
 }
