@@ -363,6 +363,15 @@ void RunObserver::cannot_end(const std::vector<std::string>& survivors) {
       in_quotes(name_.text()), in_a_row(survivors), getpid()));
 }
 
+void RunObserver::unheeded(int signal, Millis after, pid_t command) {
+  if (verbosity_ == Verbosity::quiet) return;
+  std::lock_guard guard(mutex_);
+  print_or_queue(util::format(
+      "{}: the command goes on {} after signal {} was passed on to it, and the lock is kept until "
+      "the command ends. To end it now, send KILL to pid {}",
+      in_quotes(name_.text()), util::format_duration(after), signal, command));
+}
+
 void RunObserver::still_releasing() {
   std::lock_guard guard(mutex_);
   print_or_queue(util::format(

@@ -181,6 +181,9 @@ class Observer : public lock::WaitObserver {
   virtual void renewed_again(Millis /*after*/) {}
   // These processes cannot be ended: the lock is renewed for as long as they live. Repeated.
   virtual void cannot_end(const std::vector<std::string>& /*survivors*/) {}
+  // The command goes on `after` a request to stop was passed on to it. The lock is kept until it
+  // ends.
+  virtual void unheeded(int /*signal*/, Millis /*after*/, pid_t /*command*/) {}
   // A TERM or INT came while the release is tried; a second one ends that.
   virtual void still_releasing() {}
   // After a hangup these go on without the lock, since they ignore it.

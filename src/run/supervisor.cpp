@@ -193,13 +193,20 @@ class Supervisor {
     const auto sender = static_cast<pid_t>(info.ssi_pid);
     if (sender != 0 && util::proc_is_ours() && util::descends_from(sender, guard_->pid())) return;
     result_.asked_to_stop = result_.asked_to_stop || stops;
-    if (stops && (cancel_ == 0 || cancel_ == SIGHUP)) cancel_ = number;
+    if (stops && (cancel_ == 0 || cancel_ == SIGHUP)) note_cancel(number);
     const bool reached = is_guard_above(sender);
     // A front passes on what this process may have got, too.
     if (repeated(number, reached || sender == plan_.front ? sender : 0)) return;
     if (reached) return guard_->order({GuardOrder::Kind::reached, {number}, {}});
     // A stopped command could not act on the request alone.
     guard_->order({GuardOrder::Kind::signal, {number, stops ? SIGCONT : 0}, {}});
+  }
+
+  // A HUP may ask the command for something else than to stop.
+  void note_cancel(int number) {
+    cancel_ = number;
+    if (number == SIGHUP) return;
+    unheeded_at_ = BootClock::now() + std::max(plan_.kill_after, timing::kUnheededAfter);
   }
 
   // A signal to all processes of a service comes to the command at the same time as to rlock.
@@ -285,6 +292,7 @@ class Supervisor {
     }
     if (termination_ && !termination_->killed && now >= kill_due(lease)) kill_everything();
     if (stuck() && keeps_lock()) report_survivors(now);
+    if (now >= unheeded_at_) report_unheeded();
   }
 
   void check_lease(const SharedLease::View& lease, TimePoint now) {
@@ -321,6 +329,18 @@ class Supervisor {
     next_report_ = now + report_every_;
   }
 
+  // Once: the command may take as long as it likes to stop.
+  void report_unheeded() {
+    const Millis after = std::max(plan_.kill_after, timing::kUnheededAfter);
+    unheeded_at_ = TimePoint::max();
+    if (termination_ || stuck() || state_.command_ended()) return;
+    if (plan_.record_ending) {
+      renewer_.set_record(
+          plan_.record_ending(util::format("the command goes on after signal {}", cancel_)));
+    }
+    context_.observer.unheeded(cancel_, after, guard_->command());
+  }
+
   void begin(EndCause cause, TimePoint kill_at) {
     if (termination_) {
       termination_->kill_at = std::min(termination_->kill_at, kill_at);
@@ -355,7 +375,8 @@ class Supervisor {
 
   TimePoint next_look() const {
     SharedLease::View lease = lease_.view();
-    TimePoint next = std::min(guard_->due(), awaits_thread() ? next_thread_try_ : TimePoint::max());
+    TimePoint next = std::min(
+        {guard_->due(), unheeded_at_, awaits_thread() ? next_thread_try_ : TimePoint::max()});
     if (termination_ && !termination_->killed) next = std::min(next, kill_due(lease));
     if (!termination_ && plan_.max_run) next = std::min(next, started_ + *plan_.max_run);
     if (stuck() && keeps_lock()) {
@@ -449,12 +470,13 @@ class Supervisor {
   // TERM, INT, HUP and QUIT sent to rlock, by the guard of an outer run or the front that passed
   // them on; 0: others.
   std::map<pid_t, int> stop_requests_;
-  int cancel_ = 0;                 // of them the first, but any other before HUP
-  std::map<int, TimePoint> keys_;  // those that came from the terminal
-  bool left_alone_ = false;        // what the command left behind after a normal end
-  bool gave_up_ = false;           // the survivors are not waited for any more
-  int gave_up_signal_ = 0;         // the second TERM or INT, which did that
-  Millis report_every_{0};         // doubles
+  int cancel_ = 0;                            // of them the first, but any other before HUP
+  TimePoint unheeded_at_ = TimePoint::max();  // when a command that goes on after it is reported
+  std::map<int, TimePoint> keys_;             // those that came from the terminal
+  bool left_alone_ = false;                   // what the command left behind after a normal end
+  bool gave_up_ = false;                      // the survivors are not waited for any more
+  int gave_up_signal_ = 0;                    // the second TERM or INT, which did that
+  Millis report_every_{0};                    // doubles
   TimePoint next_report_;
   CommandResult result_;
 };

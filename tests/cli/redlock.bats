@@ -51,7 +51,8 @@ plain() { rlock "$1" --format plain "${@:2}"; }
   quorum 3
   token=$(peer node-redlock take turn 60000)
   start rlock run -v --format plain --event-log events turn -- sh -c 'echo "$RLOCK_OWNER" >owner
-    redis-cli -s "$0/1/s" get turn >stored' "$quorum_folder" 2>wait.log
+    # The first server may get it a moment later.
+    until redis-cli -s "$0/1/s" get turn | tee stored | grep -q .; do sleep 0.05; done' "$quorum_folder" 2>wait.log
   eventually grep -q "waiting for" wait.log
   peer node-redlock drop turn "$token"
   ends_with 0 "${started[0]}"

@@ -56,6 +56,24 @@ class Cancel(Trees):
     def test_the_next_signal_of_another_sender_kills(self):
         self.assert_the_next_kills(signal.SIGTERM, lambda pid: subprocess.run(["kill", "-TERM", str(pid)], check=True))
 
+    def test_a_command_that_ignores_it_is_reported_and_ends_by_kill(self):
+        with open("errors", "wb") as errors:
+            holder = self.work("ignored", "trap '' TERM; echo $$ >command; $B beat & echo on; while :; do sleep 1; done",
+                               "-t", "1", "-k", "200ms", stderr=errors)
+        send(holder.pid, signal.SIGTERM)
+        command = int(read("command"))
+        until(lambda: "goes on 1s after signal 15 was passed on to it" in (text := read("errors"))
+              and text.endswith(f"send KILL to pid {command}\n"), "the line")
+        until(lambda: "ending, the command goes on after signal 15"
+              in self.run_program([RLOCK, "status", "ignored"]).stdout, "the state")
+        send(holder.pid, signal.SIGTERM)
+        self.assertIsNone(holder.poll())
+        send(command, signal.SIGKILL)
+        self.assert_ends(holder, -signal.SIGKILL)
+        holder.family.await_end()
+        self.assertEqual(read("errors").count("goes on"), 1)
+        self.assert_nothing_left("ignored")
+
     def test_the_code_stays(self):
         holder = self.work("code", "trap 'exit 5' INT; $B beat & echo on; wait")
         send(holder.pid, signal.SIGINT)
