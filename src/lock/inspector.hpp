@@ -90,7 +90,8 @@ struct Success {
 struct Failure {
   ServerTime at{};
   Millis took{0};
-  std::string result{};  // `exit:7`, `signal:9`, max-run, lost, expired, forced
+  std::string
+      result{};  // `exit:7`, `signal:9`, max-run, lost, no-guard, no-renewal, expired, forced
   std::string record{};  // empty where the history does not have it as the last run
 };
 struct Snapshot {

@@ -77,7 +77,8 @@ std::string history_result(const Result<CommandResult>& finish) {
   if (!finish) return "-";
   if (finish->ended_for == EndCause::lease) return "lost";
   if (finish->ended_for == EndCause::run_limit) return "max-run";
-  if (finish->ended_for) return "-";
+  if (finish->ended_for == EndCause::no_guard) return "no-guard";
+  if (finish->ended_for == EndCause::no_renewal) return "no-renewal";
   if (finish->exec_error != 0) {
     return "exit:" + std::to_string(exec_exit_code(finish->exec_error));
   }

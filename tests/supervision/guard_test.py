@@ -131,6 +131,7 @@ class Guard(Trees):
         self.assertEqual(os.sched_getscheduler(holder.pid), os.SCHED_OTHER)
         self.server.go_on()
         self.assert_ends(holder, 71)
+        self.assertEqual(self.last_end("real-time"), "no-guard")
 
     def test_trust_in_an_ending_that_began_is_noticed(self):
         needs_root()

@@ -47,6 +47,7 @@ class Namespaces(Case):
         """A thread is refused there: the command is ended in time, 71."""
         got = self.run_program([*BELOW, RLOCK, "run", "-t", "1", "below", "--", "sleep", "1000"])
         self.assertEqual(got.returncode, 71, got)
+        self.assertEqual(self.last_end("below"), "no-renewal")
         self.assert_nothing_left("below")
 
     def test_with_the_proc_of_another_namespace(self):

@@ -1,4 +1,5 @@
 """What the tests of supervision share: a private server, programs to start and to watch, and no trace left behind."""
+import json
 import os
 import select
 import shutil
@@ -263,6 +264,10 @@ class Case(unittest.TestCase):
 
     def free(self, name):
         return self.run_program([RLOCK, "status", "-q", name]).returncode == 1
+
+    def last_end(self, name):
+        """How the last run ended, by the history."""
+        return json.loads(self.run_program([RLOCK, "history", "--json", name]).stdout)["runs"][0]["how"]
 
     def assert_ends(self, process, code):
         self.assertEqual(process.wait(PATIENCE), code)

@@ -42,6 +42,7 @@ TEST_CASE("a run's end is read from its parts") {
   CHECK(how("released", "-") == "released - -");
   CHECK(how("released", "max-run") == "max-run - -");
   CHECK(how("released", "lost") == "lost - -");
+  CHECK(how("released", "no-guard") == "no-guard - -");
   CHECK(how("released", "stopped") == "stopped - -");
   CHECK(how("expired", "-") == "expired - -");
   CHECK(how("forced", "signal:15") == "forced - 15");

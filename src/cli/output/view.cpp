@@ -212,9 +212,10 @@ void keep_newest(History& lines, uint64_t most) {
 
 RunEnd end_of(const lock::Run& run) {
   RunEnd end{run.how, number_after("exit:", run.result), number_after("signal:", run.result)};
-  const bool ended_early =
-      run.result == "lost" || run.result == "max-run" || run.result == "stopped";
-  if (run.how == "released" && ended_early) end.how = run.result;
+  constexpr std::string_view kWords[] = {"lost", "max-run", "no-guard", "no-renewal", "stopped"};
+  const bool known =
+      std::find(std::begin(kWords), std::end(kWords), run.result) != std::end(kWords);
+  if (run.how == "released" && known) end.how = run.result;
   return end;
 }
 

@@ -108,8 +108,8 @@ History by_start(const History& lines);
 // Sorts newest first and keeps `most` runs.
 void keep_newest(History& lines, uint64_t most);
 
-// How a run ended: `how` is released, expired, lost, max-run, stopped or forced; code or signal is
-// known only where the command ended and its release reported it.
+// How a run ended: `how` is released, expired, forced, lost, max-run, no-guard, no-renewal or
+// stopped; code or signal is known only where the command ended and its release reported it.
 struct RunEnd {
   std::string how{};
   std::optional<int> exit_code{};
