@@ -43,6 +43,22 @@ closed() { rlock status --json "$1" | jq -e '.locks[0].closed' >/dev/null; }
   run -1 rlock status -q deploy
 }
 
+@test "closing a closed lock again replaces time and reason, and says what they were" {
+  run -0 rlock close deploy --for 2h --reason 'database upgrade'
+  before=$(rlock status --json deploy | jq -r '.locks[0].closed.until | sub("\\.[0-9]+Z"; "Z")')
+  run -0 rlock close deploy --for 1m
+  [[ $output == 'closed again: "deploy" until '*"  it was closed until $before by $(id -un)@$(hostname): database upgrade" ]] ||
+    fail "$output"
+  [ "$(rlock status --json deploy | jq -r '.locks[0].closed.reason')" = null ]
+}
+
+@test "close with a pattern that no lock matches closes nothing: 64" {
+  rlock run prod-db -- true
+  refuses 64 '"prdo-*"' "nothing was closed" -- rlock close prod-db 'prod-*' 'prdo-*' --for 1h
+  run -1 closed prod-db
+  run -0 rlock open 'prdo-*'
+}
+
 @test "a closure ends by itself" {
   rlock close -q deploy --for 500ms
   local before=${EPOCHREALTIME/./}

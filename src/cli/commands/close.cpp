@@ -23,7 +23,7 @@ struct ClosureSettings {
 struct ClosureResult {
   lock::LockName name;
   std::optional<Error> error{};
-  std::optional<std::string> before{};  // the id of the closure that it had
+  std::optional<lock::Holder> before{};  // the closure that it had
   lock::Snapshot after{};
 };
 
@@ -64,21 +64,33 @@ Result<Millis> closure_length(const Choices& choices) {
   return *length;
 }
 
-// The names, and of the patterns the locks that exist now.
-Result<std::vector<lock::LockName>> locks_to_change(Session& session, const Selection& locks) {
+// The names, and of the patterns the locks that exist now. What is to be closed for a piece of work
+// must not stay open for a slip of the pen.
+Result<std::vector<lock::LockName>> locks_to_change(Session& session,
+                                                    const ClosureSettings& settings) {
+  const Selection& locks = settings.locks;
   std::vector<lock::LockName> names = locks.names;
   if (locks.patterns.empty()) return names;
   TRY(auto all, all_names(session));
   if (!all.missing.empty()) return all.missing.front();
+  for (const std::string& pattern : locks.patterns) {
+    const bool found = std::any_of(all.names.begin(), all.names.end(), [&](const ListedName& one) {
+      return util::matches(pattern, one.name.text());
+    });
+    if (settings.length && !found) {
+      return usage(util::format("no lock matches {}: nothing was closed", in_quotes(pattern)));
+    }
+  }
   auto more = selected(std::move(all.names), locks);
   std::move(more.begin(), more.end(), std::back_inserter(names));
   return names;
 }
 
-Error unanswered(Error error, const lock::LockName& name) {
+Error unanswered(Error error, const lock::LockName& name, const Session& session) {
   if (error.kind == ErrorKind::unavailable) {
-    error.text += util::format("; {} may be closed: look with rlock status {}",
-                               in_quotes(name.text()), shell_quoted(name.text()));
+    error.text +=
+        util::format("; {} may be closed: look with rlock status{} {}", in_quotes(name.text()),
+                     session.lock_options(), shell_quoted(name.text()));
   }
   return error;
 }
@@ -86,19 +98,19 @@ Error unanswered(Error error, const lock::LockName& name) {
 Status set_closure(ClosureResult& result, Session& session, const ClosureSettings& settings) {
   TRY(result.after, inspect_holders(session, result.name));
   const lock::Snapshot& seen = result.after;
-  if (seen.closure) result.before = seen.closure->owner;
+  result.before = seen.closure;
   if (!settings.length && !result.before) return Done{};
   lock::ClosureCall call{result.name};
   util::SystemRandom random;
   if (settings.length) call.id = util::random_hex(random);
-  call.seen = result.before;
+  if (result.before) call.seen = result.before->owner;
   call.looked = seen.now;
   call.length = settings.length.value_or(Millis(0));
   call.record = settings.note;
   auto reply = session.ask([&](auto& store) { return store.set_closure(call); });
   if (!reply) {
     const bool unsure = settings.length && session.servers() == 1;
-    return unsure ? unanswered(reply.error(), result.name) : reply.error();
+    return unsure ? unanswered(reply.error(), result.name, session) : reply.error();
   }
   if (*reply == lock::ClosureReply::changed) {
     return Error{ErrorKind::busy, util::format("{} was closed or opened by somebody else at the "
@@ -111,7 +123,7 @@ Status set_closure(ClosureResult& result, Session& session, const ClosureSetting
 }
 
 Result<std::vector<ClosureResult>> set_closures(Session& session, const ClosureSettings& settings) {
-  TRY(auto names, locks_to_change(session, settings.locks));
+  TRY(auto names, locks_to_change(session, settings));
   std::vector<ClosureResult> results;
   for (lock::LockName& name : names) {
     ClosureResult& result = results.emplace_back(ClosureResult{std::move(name)});
@@ -137,6 +149,7 @@ std::string closed_text(const ClosureResult& result) {
     text += util::format(", on {} of {} servers", lock.closure->servers, lock.servers);
   }
   text += "\n";
+  if (result.before) text += util::format("  it was {}\n", closure_phrase(*result.before));
   for (const lock::Holder& run : runs_of(lock)) {
     text += util::format("  goes on: {}\n", holder_phrase(run, TimeStyle::start));
   }

@@ -118,9 +118,9 @@ inline constexpr CommandRow kCommands[] = {
      "pattern, as for status: it closes the locks that exist now. Closing a closed lock again "
      "replaces the time and the reason.\n"
      "A closure is data of the server: if the server loses it, the lock is open.\n"
-     "Exit status: 0. 64 without --for or --until. 69 if no server answered: the lock may be "
-     "closed. 75 if somebody holds the lock after the time of --wait, or if somebody else closed "
-     "or opened it at the same moment.",
+     "Exit status: 0. 64 without --for or --until, and if no lock matches a pattern: then nothing "
+     "was closed. 69 if no server answered: the lock may be closed. 75 if somebody holds the lock "
+     "after the time of --wait, or if somebody else closed or opened it at the same moment.",
      "rlock close deploy --for 2h --reason 'database upgrade'\n"
      "rlock close 'prod-*' --until 18:00\n"
      "rlock close deploy --for 2h -w 10m && ./upgrade; rlock open deploy"},
@@ -134,9 +134,10 @@ inline constexpr CommandRow kCommands[] = {
      "Shows the last runs under the lock NAME, newest first; without NAME, those of all locks. "
      "Each run has a result: exit N, signal N, released (by rlock release), expired (the lease "
      "ended, because the host or its rlock died), lost, forced (an operator broke the lock), "
-     "max-run or stopped (rlock was asked to stop, and the command returned 0). The list also "
-     "shows the runs that were skipped because the lock was busy. The server keeps the last 100 "
-     "rows of each lock (or as many as the last run chose), for 30 days.\n"
+     "max-run, no-guard (its guard was killed), no-renewal (no thread could be started) or stopped "
+     "(rlock was asked to stop, and the command returned 0). The list also shows the runs that "
+     "were skipped because the lock was busy. The server keeps the last 100 rows of each lock (or "
+     "as many as the last run chose), for 30 days.\n"
      "Exit status: 0.",
      "rlock history nightly\n"
      "rlock history -n 50    # of all locks\n"
