@@ -70,11 +70,11 @@ class ExitVisitor {
 
   RunExit operator()(const lock::Busy& busy) const {
     const bool closed = busy.holder && busy.holder->state == lock::HolderState::closed;
-    return not_acquired(
-        context_.conflict_code, "skipped",
-        util::format("{}{}{}; {}", lock_at(context_),
-                     closed ? " is " : " is busy: ", holder_phrase(busy.holder), see_status()),
-        busy.holder);
+    return not_acquired(context_.conflict_code, "skipped",
+                        util::format("{} is {}{}; {}", lock_at(context_),
+                                     closed ? "" : "busy" + full_queue(busy.waiters) + ": ",
+                                     holder_phrase(busy.holder), see_status()),
+                        busy.holder);
   }
 
   RunExit operator()(const lock::TimedOut& late) const {
@@ -92,15 +92,14 @@ class ExitVisitor {
   }
 
   RunExit operator()(const lock::FailedTooOften& failed) const {
-    const std::string name = typed(context_.name);
     const bool has_key = context_.once && context_.once->kind == lock::OnceKind::key;
     return not_acquired(
         kBusy, "failed",
-        util::format(
-            "{} failed {} {} and is not tried again (--max-failures); see rlock history {}, "
-            "and to try it again: rlock forget {}{}",
-            lock_at(context_), failed.times, failed.times == 1 ? "time" : "times", name, name,
-            has_key ? " --once " + typed(context_.once->key) : ""));
+        util::format("{} failed {} {} and is not tried again (--max-failures); see {}, and to try "
+                     "it again: {}{}",
+                     lock_at(context_), failed.times, failed.times == 1 ? "time" : "times",
+                     command_line("history"), command_line("forget"),
+                     has_key ? " --once " + typed(context_.once->key) : ""));
   }
 
   RunExit operator()(const lock::Superseded& newer) const {
@@ -261,7 +260,17 @@ class ExitVisitor {
   // As a user types it in a shell.
   static std::string typed(const std::string& word) { return util::printable(shell_quoted(word)); }
 
-  std::string see_status() const { return "see rlock status " + typed(context_.name); }
+  std::string command_line(std::string_view command) const {
+    return util::format("rlock {}{} {}", command, context_.lock_options, typed(context_.name));
+  }
+  std::string see_status() const { return "see " + command_line("status"); }
+
+  // Of a run that --max-queue kept out of the queue.
+  std::string full_queue(uint64_t waiters) const {
+    if (!context_.max_queue || waiters < *context_.max_queue) return {};
+    return util::format(" and has {} {} waiting (--max-queue {})", waiters,
+                        waiters == 1 ? "run" : "runs", *context_.max_queue);
+  }
 
   const MessageContext& context_;
 };
@@ -276,7 +285,8 @@ std::string unlocked_warning(const Error& error, const MessageContext& context) 
 
 std::string lease_end_text(const run::LeaseEnd& lease) {
   if (lease.reported) return lost_phrase(*lease.reported);
-  std::string text = "the lease ended";
+  const bool tried = lease.by_guard || lease.last_error;
+  std::string text = tried ? "the lease ended" : "the lease was not renewed";
   if (lease.by_guard) text += " while rlock was stopped or got no processor time";
   if (lease.last_error) text += ": " + util::printable(lease.last_error->text);
   return text + since_phrase(lease.later_holder);

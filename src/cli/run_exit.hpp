@@ -13,11 +13,13 @@ namespace rlock::cli {
 struct MessageContext {
   std::string name{};
   std::string server{};
-  std::string command{};  // argv[0]
+  std::string lock_options{};  // of Session
+  std::string command{};       // argv[0]
   int conflict_code = 75;
   int superseded_code = 75;
   int done_code = 0;
   std::optional<lock::Once> once{};  // how a success is to be recorded
+  std::optional<uint64_t> max_queue{};
   std::optional<Millis> max_run{};
   bool report = false;  // --report: a failure of the command has a line
   Millis waited{0};

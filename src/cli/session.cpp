@@ -9,6 +9,7 @@
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/messages.hpp"
+#include "cli/output/record.hpp"
 #include "cli/settings/connect.hpp"
 #include "lock/quorum/quorum.hpp"
 #include "util/text.hpp"
@@ -212,6 +213,14 @@ class NameListing {
 };
 
 }  // namespace
+
+std::string Session::lock_options() const {
+  const redis::OpenOptions usual;
+  std::string text;
+  if (prefix() != usual.prefix) text += " --prefix " + shell_quoted(prefix());
+  if (format() != usual.format) text += util::format(" --format {}", to_string(format()));
+  return text;
+}
 
 Result<lock::LockName> only_name(const Invocation& invocation) {
   const std::vector<std::string> names = all_names_of(invocation);

@@ -77,6 +77,9 @@ class Session {
   std::string server() const { return store_->server(); }
   const std::string& prefix() const { return options_.prefix; }
   redis::Format format() const { return options_.format; }
+  // For the command lines that messages name: what finds these locks besides the server, such as
+  // ` --prefix ci:`; empty where nothing is needed.
+  std::string lock_options() const;
   // The same server, with locks of another format.
   Result<Session> in_format(redis::Format format) const;
   lock::LockServer& store() { return *store_; }

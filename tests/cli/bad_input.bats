@@ -274,6 +274,12 @@ END
   hold "two words"
   run -75 --separate-stderr rlock run -n "two words" -- true
   says "; see rlock status 'two words'"
+  export RLOCK_PREFIX='ci: '
+  hold build
+  run -75 --separate-stderr rlock run -n build -- true
+  says "; see rlock status --prefix 'ci: ' build"
+  let_go build
+  unset RLOCK_PREFIX
   run -75 --separate-stderr rlock acquire --ttl 1m -w 0.1 "two words"
   says "; see rlock status 'two words'"
   let_go "two words"

@@ -115,7 +115,7 @@ slot_of() {
   hold short
   refuses 75 short busy -- rlock run --max-queue 0 short -- true
   queue_up short --max-queue 1
-  run -75 rlock run --max-queue 1 short -- true
+  refuses 75 "short\" at $SERVER/s is busy and has 1 run waiting (--max-queue 1): held by" -- rlock run --max-queue 1 short -- true
   run -9 rlock run --max-queue 1 -E 9 short -- true
   waiting 1 short
   hand_over short

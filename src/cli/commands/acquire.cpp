@@ -174,8 +174,10 @@ Result<int> acquire(AcquireSettings settings, Session& session, run::Signals& si
     const MessageContext context{
         .name = plan.claim.name.text(),
         .server = session.server(),
+        .lock_options = session.lock_options(),
         .conflict_code = settings.waiting.conflict_code,
         .superseded_code = settings.waiting.superseded_code,
+        .max_queue = plan.claim.max_queue,
         .waited = std::chrono::duration_cast<Millis>(BootClock::now() - start),
         .format = session.format()};
     return report_not_acquired(*not_acquired, context, choices);

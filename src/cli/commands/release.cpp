@@ -26,11 +26,12 @@ std::string how_ended(const lock::ReleaseReply& reply) {
 }
 
 // The run's command would go on beside the next holder.
-Error held_by_run(const LeaseId& lease, const lock::Holder& run, const std::string& server) {
+Error held_by_run(const LeaseId& lease, const lock::Holder& run, const Session& session) {
   return {ErrorKind::busy,
           util::format("{} at {} is {}; that run releases the lock when its command has ended; to "
-                       "break the lock now: rlock force-unlock {} --owner {}",
-                       in_quotes(lease.name.text()), util::printable(server), holder_phrase(run),
+                       "break the lock now: rlock force-unlock{} {} --owner {}",
+                       in_quotes(lease.name.text()), util::printable(session.server()),
+                       holder_phrase(run), session.lock_options(),
                        util::printable(shell_quoted(lease.name.text())), lease.owner.text())};
 }
 
@@ -47,7 +48,7 @@ Result<int> release(const LeaseId& lease, const Choices& choices) {
   call.how = lock::ReleaseHow::by_id;
   call.replicas = session.replicas();
   TRY(auto reply, session.ask([&](auto& store) { return store.release(call); }));
-  if (reply.run) return held_by_run(lease, *reply.run, session.server());
+  if (reply.run) return held_by_run(lease, *reply.run, session);
   if (reply.ending != lock::OwnerEnd::released) {
     return no_longer_held(lease, how_ended(reply), present_holder(session, lease.name),
                           session.server());

@@ -77,7 +77,8 @@ std::string how_lost(const lock::Lost& lost, lock::Token token) {
         token.value);
   }
   bool ended = lost.how == lock::LostHow::expired || lost.how == lock::LostHow::deleted;
-  if (ended && (token.value == 0 || lost.by)) return "its lease has ended";
+  if (ended && (token.value == 0 || lost.by))
+    return "its lease has ended, or it never held the lock";
   return lost_phrase(lost);
 }
 

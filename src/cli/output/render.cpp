@@ -96,7 +96,7 @@ std::string lease_text(const lock::Holder& holder) {
         "{}; renewal overdue by {}: {}", text, util::format_duration(*late),
         is_gone(record) ? "no such process here, the holder is dead" : "the holder may be dead");
   }
-  return text + " unless renewed";
+  return holder.state == lock::HolderState::revoked ? text : text + " unless renewed";
 }
 
 std::string mode_text(const lock::Snapshot& snapshot) {
