@@ -92,7 +92,7 @@ struct Failure {
   Millis took{0};
   std::string
       result{};  // `exit:7`, `signal:9`, max-run, lost, no-guard, no-renewal, expired, forced
-  std::string record{};  // empty where the history does not have it as the last run
+  std::string record{};  // empty where the newest rows of the history do not show it
 };
 struct Snapshot {
   bool known = false;           // some key of the lock exists

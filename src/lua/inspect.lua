@@ -43,7 +43,8 @@ local function list_waiters()
   return page, call('ZCARD', QUEUE) > last + 1 and 1 or 0
 end
 
--- The newest rows, as many as are wanted, and those that show the last failure. Counts the runs that nobody has swept.
+-- The newest rows, as many as are wanted, and some of which one may show the last failure: another run may have been
+-- stopped since. Counts the runs that nobody has swept.
 local function list_rows()
   local owners, ends = s.ended_holders()
   local added = {}
@@ -52,7 +53,7 @@ local function list_rows()
     local row = line and s.run_row(owner, line, s.lapse_of(line), '-', tonumber(ends[i]))
     if row then added[#added + 1] = {row, s.line_word(line, 'counted') and 'run ' .. line.token .. ' '} end
   end
-  local failed = string.find(s.words, ' failed=', 1, true) and 2 or 0
+  local failed = string.find(s.words, ' failed=', 1, true) and 4 or 0
   local most = math.min(math.max(rows_wanted, failed), s.keep)
   local rows = most > 0 and call('LRANGE', HISTORY, 0, most - 1) or {}
   for _, pair in ipairs(added) do
@@ -67,12 +68,12 @@ local function list_rows()
   return rows
 end
 
--- The record in the row of the last run, if it ended at this time.
+-- The record in the row of the run that ended at this time.
 local function record_of_end(rows, wanted)
   for _, row in ipairs(rows) do
     local ends, result, rest = string.match(row, '^run %d+ %d+ (%d+) %l+ (%S+) (.*)$')
     local note = string.match(result or '', '%+(%d+)$')
-    if ends then return ends == wanted and string.sub(rest, note and note + 2 or 1) or '' end
+    if ends and ends == wanted then return string.sub(rest, note and note + 2 or 1) end
   end
   return ''
 end

@@ -95,9 +95,10 @@ CASE("counts: successes and failures, and the last of each") {
   need(seen.last_failure->result == "signal:9" && seen.last_failure->took == 1s, "not C's");
   need(seen.last_failure->at == seen.now && seen.now.ms - seen.last_success->at.ms == 1000, "when");
   lab.play(
-      "D granted; E queued; D exit:0; counts 4 2 0 0 0; E granted; E ends: -; "
+      "1s pass; D granted; E queued; D exit:0; counts 4 2 0 0 0; E granted; E ends: -; "
       "counts 5 2 0 0 0; F granted; F ends: stopped; counts 6 2 0 0 0");
   need(lab.inspect().last_success->record == "record of D", "either is a success");
+  need(lab.inspect().last_failure->record == "record of C", "who failed is forgotten");
 }
 MUTANT("no run is counted", {"if not counted then s.count('runs') end", ""});
 MUTANT("a failure is not counted", {"  s.count('failures')\n", ""});
