@@ -333,12 +333,13 @@ class Supervisor {
   void report_unheeded() {
     const Millis after = std::max(plan_.kill_after, timing::kUnheededAfter);
     unheeded_at_ = TimePoint::max();
-    if (termination_ || stuck() || state_.command_ended()) return;
+    const pid_t command = guard_->command();
+    if (termination_ || stuck() || state_.command_ended() || command <= 0) return;
     if (plan_.record_ending) {
       renewer_.set_record(
           plan_.record_ending(util::format("the command goes on after signal {}", cancel_)));
     }
-    context_.observer.unheeded(cancel_, after, guard_->command());
+    context_.observer.unheeded(cancel_, after, command);
   }
 
   void begin(EndCause cause, TimePoint kill_at) {
