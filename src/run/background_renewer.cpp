@@ -138,8 +138,7 @@ class BackgroundRenewerProcess {
       }
       if (!kept_) return RenewalEnd::release;
       if (task_.watched.ended()) return broken_ ? RenewalEnd::release : RenewalEnd::process_ended;
-      if (signalled(renewer, std::min(view.deadline, now + look_after())))
-        return RenewalEnd::release;
+      await_change(renewer, std::min(view.deadline, now + look_after()));
     }
   }
 
@@ -195,8 +194,9 @@ class BackgroundRenewerProcess {
     return task_.watched.fd() < 0 ? Nanos(timing::kWatchLook) : Nanos(1h);
   }
 
-  // Until something may have changed; true for a signal.
-  bool signalled(const Renewer& renewer, TimePoint until) {
+  // A signal ends nothing: one to all processes of a job reaches its steps, too, which may go on
+  // for a while to clean up, and need the lock for that.
+  void await_change(const Renewer& renewer, TimePoint until) {
     std::array<pollfd, 4> fds{{{task_.signals.fd(), POLLIN, 0},
                                {renewer.fd(), POLLIN, 0},
                                {task_.watched.fd(), POLLIN, 0},
@@ -204,7 +204,7 @@ class BackgroundRenewerProcess {
     if (broken_) fds[1].fd = -1;  // known
     util::poll_until(fds, until);
     if (fds[3].revents != 0) read_caller();
-    return (fds[0].revents & POLLIN) != 0;
+    while (task_.signals.next_number() != 0) continue;
   }
 
   void read_caller() {

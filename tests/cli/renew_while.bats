@@ -139,9 +139,13 @@ steps_of_one_shell() {
   [ ! -s err ] || fail "$(cat err)"
 }
 
-@test "--renew-while: a TERM to the renewer releases the lock" {
-  steps termed
-  kill -TERM "$(renewers termed)"
+@test "--renew-while: a signal to the renewer, as to all processes of a job, leaves the lock to the steps" {
+  steps termed -t 1
+  for signal in TERM INT HUP QUIT USR1; do kill -$signal "$(renewers termed)"; done
+  renewals=$(calls evalsha)
+  eventually called_more_than "$((renewals + 2))" evalsha
+  run -0 rlock status -q termed --owner "$owner"
+  end_job
   eventually free termed
   eventually no_renewer termed
 }
