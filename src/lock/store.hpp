@@ -229,6 +229,7 @@ struct AlreadyDone {
 // Once::max_failures is reached.
 struct FailedTooOften {
   uint64_t times = 0;
+  Token last{};  // of the last failure, or smaller: it is void once as much is forgotten
 };
 // AcquireCall::supersede: a newer one waits, or has waited.
 struct Superseded {

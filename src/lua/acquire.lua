@@ -11,7 +11,7 @@
 --       while_closed=1: it may pass a closure; earlier: of an urgent one by how many us it is taken to have come earlier
 -- Returns: granted token slot-or-0 | queued ticket position look-again-or--1 holder slice | busy waiters holder
 --          | superseded record-of-the-newer
---          | gone kind note | more | done ended took record token | failed times
+--          | gone kind note | more | done ended took record token | failed times token
 --          (look-again: when a lease may end; slice: after which to ask again in any case). With once, granted, queued and
 --          busy end in the token up to which everything was forgotten, or 0
 local owner, record, responsive = args.owner, args.record, args.responsive

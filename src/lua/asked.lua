@@ -38,7 +38,7 @@ function s.ended_reply(ends)
   local kind = s.kind_of(ends[1])
   if kind == DONE and what then
     local failures = tonumber(string.match(s.note_of(owner), '^failed (%d+)$'))
-    return s.once_part().decided(what) or failures and {'failed', failures} or {'gone', 'done', ''}
+    return s.once_part().decided(what) or failures and {'failed', failures, now_us} or {'gone', 'done', ''}
   end
   if kind and kind > REQUEUED then return {'gone', s.ended_as(kind), s.note_of(owner)} end
   if s.kind_of(ends[2]) then return {'gone', 'released', ''} end
@@ -55,7 +55,8 @@ end
 -- Forgets what another server of a quorum has forgotten.
 function s.forget_as_others()
   local mark, through = s.once_part().read_mark(what.field), s.once_part().agreed(args.forgotten)
-  if mark.ended > 0 and mark.token <= through then s.once_part().forget_mark(what, mark, through) end
+  local last = mark.ended > 0 and mark.token or mark.failures > 0 and mark.failed * 1000
+  if last and last <= through then s.once_part().forget_mark(what, mark, through) end
 end
 
 -- Of the waiters that supersede others only one stays: that with the greatest number; without numbers the last one.

@@ -93,7 +93,7 @@ function s.once_part()
     local mark = once.read_mark(what.field)
     if is_done(what, mark) then return {'done', mark.ended, mark.ended - mark.granted, mark.record, mark.token} end
     local failures = failures_of(what, mark)
-    if what.max and failures >= what.max then return {'failed', failures} end
+    if what.max and failures >= what.max then return {'failed', failures, mark.failed * 1000} end
     return nil
   end
 

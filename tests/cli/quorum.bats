@@ -274,6 +274,18 @@ runs_with_13_requests() {
   let_go job
 }
 
+@test "what was forgotten while a server was down stays forgotten when it is back, failures too" {
+  in_use 3
+  local once=(--once v1 --max-failures 1)
+  run -1 rlock run "${once[@]}" job -- false
+  eventually no_trace job 1 2 3
+  end_server "$quorum_folder/3"
+  rlock forget -q --yes job
+  serve "$quorum_folder/3" --appendonly yes --appendfsync always
+  signal_server KILL 1
+  run -0 rlock run "${once[@]}" job -- true
+}
+
 @test "steps and nested runs" {
   in_use 3
   owner=$(rlock acquire -t 30s job)

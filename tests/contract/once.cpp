@@ -216,6 +216,17 @@ MUTANT("forget says nothing to other servers",
 MUTANT("forget forgets what runs now",
        {"then return line.token - 1 end", "then return math.max(meta.last, now_us) end"});
 
+CASE("once: a server forgets the failures that others have forgotten, and no later ones") {
+  lab.play("A granted once=k tries=1; A fails once=k tries=1; B refused once=k tries=1");
+  Ask ask = asking("once=k tries=1");
+  ask.forgotten = {lab.token('A').value - 1'000'000};
+  need(as<lock::FailedTooOften>(lab.acquire('C', ask), "granted").times == 1, "how often");
+  ask.forgotten = lab.token('A');
+  (void)as<lock::Granted>(lab.acquire('D', ask), "not granted");
+}
+MUTANT("failures are not forgotten as others have",
+       {"or mark.failures > 0 and mark.failed * 1000", ""});
+
 CASE("once: after so many failures nobody tries again") {
   lab.play(
       "A granted day=2026-11-22 tries=2; A fails day=2026-11-22 tries=2; "

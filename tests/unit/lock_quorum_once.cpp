@@ -90,6 +90,17 @@ TEST_CASE("a mark that was forgotten while its server was down does not count") 
   }
 }
 
+TEST_CASE("failures that were forgotten while their server was down do not count") {
+  Granted granted{{9}};
+  granted.forgotten = {7};
+  for (uint64_t token : {7, 8}) {
+    Trio trio;
+    grants(*trio.stores[0], granted);
+    says(*trio.stores[2], kSoon, FailedTooOften{1, {token}});
+    CHECK(std::holds_alternative<FailedTooOften>(answer(trio)) == (token > 7));
+  }
+}
+
 TEST_CASE("runs have failed too often where the lock cannot be had without a server that says so") {
   Trio other;
   says(*other.stores[0], kSoon, FailedTooOften{3});

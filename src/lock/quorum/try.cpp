@@ -59,7 +59,8 @@ void add(Summary& summary, const AcquireReply& reply) {
     add(summary, *done);
   } else if (const auto* failed = std::get_if<FailedTooOften>(&reply)) {
     ++summary.refused;
-    summary.failures = std::max(summary.failures, failed->times);
+    summary.failures.times = std::max(summary.failures.times, failed->times);
+    summary.failures.last = std::max(summary.failures.last, failed->last);
   } else {
     ++summary.refused;  // much had to be swept first
   }
@@ -91,10 +92,10 @@ Summary summarize(const Replies<AcquireReply>& replies) {
       summary.contender->servers = servers;
     }
   }
-  // A server that was down when it was forgotten still has the mark.
-  const bool is_forgotten =
-      summary.forgotten.value > 0 && summary.done && summary.done->token <= summary.forgotten;
-  if (is_forgotten) summary.done.reset();
+  // A server that was down when it was forgotten still knows it.
+  if (summary.forgotten.value == 0) return summary;
+  if (summary.done && summary.done->token <= summary.forgotten) summary.done.reset();
+  if (summary.failures.last <= summary.forgotten) summary.failures = {};
   return summary;
 }
 
@@ -274,8 +275,8 @@ void QuorumAcquire::on_not_granted(const Summary& totals, TimePoint now) {
   if (totals.owner_ended) return cancel_try(AcquireReply(*totals.owner_ended), now);
   if (totals.done) return cancel_try(AcquireReply(*totals.done), now);
   if (totals.answered() < majority) return cancel_try(too_few_answered(), now);
-  if (totals.failures > 0 && totals.granted + totals.queued < majority) {
-    return cancel_try(AcquireReply(FailedTooOften{totals.failures}), now);
+  if (totals.failures.times > 0 && totals.granted + totals.queued < majority) {
+    return cancel_try(AcquireReply(totals.failures), now);
   }
   const bool contender_holds = totals.contender && totals.contender->servers >= majority;
   const bool in_line = totals.queued + totals.granted >= majority;

@@ -24,11 +24,11 @@ struct Summary {
   std::optional<Millis> slice{};            // the shortest: each server expects its own heartbeats
   std::optional<Ticket> ticket{};           // the greatest under which it waits
   std::optional<OwnerEnded> owner_ended{};  // removed or forced by an operator
-  // The latest success that a server knows of, unless it was forgotten; what is forgotten; and how
-  // many runs have failed since at a server that takes no more.
+  // Of a server that takes no more: the latest success; how often runs have failed since, at most.
+  // Neither if it was forgotten, up to the token `forgotten`.
   std::optional<AlreadyDone> done{};
+  FailedTooOften failures{};
   Token forgotten{};
-  uint64_t failures = 0;
   std::optional<Holder>
       contender{};  // the other owner with the most servers; `servers` says how many
 

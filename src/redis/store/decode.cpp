@@ -259,7 +259,7 @@ std::optional<lock::AcquireReply> decode_acquire(const redisReply& reply, Verdic
   }
   if (word == "done") return done_of(item);
   if (word == "superseded") return lock::Superseded{std::string(item.at(1).text())};
-  if (word == "failed") return lock::FailedTooOften{item.at(1).count()};
+  if (word == "failed") return lock::FailedTooOften{item.at(1).count(), {item.at(2).count()}};
   if (word == "gone") {
     // It was done, and has been forgotten since.
     if (item.at(1).text() == "done") return lock::AlreadyDone{};
