@@ -73,6 +73,17 @@ advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | 
   [[ $(rlock doctor) == *"warn  version"*"+info"* ]]
 }
 
+@test "the ACL rule names the prefix, whatever characters it has" {
+  own
+  export RLOCK_PREFIX="it's [p]*?\\:"
+  rlock run job -- true
+  rule=$(rlock doctor --json | jq -r .acl_rule)
+  read -ra rule <<<"$rule"
+  redis acl setuser odd on '>pw' "${rule[@]}" >/dev/null
+  RLOCK_URL="unix://odd:pw@$own_server/s" run -0 rlock run job -- true
+  RLOCK_PREFIX=other: RLOCK_URL="unix://odd:pw@$own_server/s" run -77 rlock run job -- true
+}
+
 # mends CHECK: its advice, pasted into a shell, is accepted by the server, and CHECK is then ok, or not reported any more.
 mends() {
   local advised

@@ -41,6 +41,16 @@ size_t line_number(std::string_view error) {
   return util::parse_number<size_t>(util::leading_digits(error)).value_or(0);
 }
 
+// The prefix as a pattern for keys. A rule cannot have a blank in a pattern.
+std::string pattern_of(std::string_view prefix) {
+  std::string pattern;
+  for (const char c : prefix) {
+    if (std::string_view("*?[]^\\").find(c) != std::string_view::npos) pattern += '\\';
+    pattern += c == ' ' ? '?' : c;
+  }
+  return pattern;
+}
+
 }  // namespace
 
 std::string least_acl(std::string_view prefix, ServerKind kind, uint64_t replicas) {
@@ -53,7 +63,8 @@ std::string least_acl(std::string_view prefix, ServerKind kind, uint64_t replica
                                     lua::inspect, lua::forget, lua::closure, lua::first}) {
     collect(script.text, commands);
   }
-  return util::format("~{}* resetchannels -@all {}", prefix, joined(commands, "+", " "));
+  return util::format("~{}* resetchannels -@all {}", pattern_of(prefix),
+                      joined(commands, "+", " "));
 }
 
 std::string command_at(std::string_view error, std::string_view script) {
