@@ -84,6 +84,26 @@ closed() { rlock status --json "$1" | jq -e '.locks[0].closed' >/dev/null; }
   [ "$output" = nested ] || fail "$output"
 }
 
+@test "close -w fails where the lock was opened, or closed anew, before all runs had ended: 75" {
+  hold deploy
+  start rlock close deploy --for 1h -w 60s 2>err
+  local closer=$!
+  eventually closed deploy
+  rlock open -q deploy
+  ends_with 75 "$closer"
+  grep -q '"deploy" is no longer closed as it was: it is open' err || fail "$(cat err)"
+  run -75 --separate-stderr rlock close --json deploy --for 1s -w 60s
+  says 'it is open'
+  [ "$(jq -r '.error.kind' <<<"$output")" = busy ] || fail "$output"
+  start rlock close deploy --for 1h -w 60s 2>err
+  closer=$!
+  eventually closed deploy
+  rlock close -q deploy --for 2h --reason 'somebody else'
+  ends_with 75 "$closer"
+  grep -q 'no longer closed as it was: closed until .*: somebody else' err || fail "$(cat err)"
+  let_go deploy
+}
+
 @test "--while-closed passes, before those that wait, and not beside a holder" {
   rlock close -q deploy --for 1h
   queue_up deploy
@@ -170,7 +190,7 @@ close_at() {
   close_at 69 none "EVALSHA ${look^^}=close"
   [[ $stderr != *'may be closed'* ]] || fail "$stderr"
   close_at 69 some "EVALSHA ${close^^}=close"
-  says '"deploy" may be closed: look with rlock status deploy'
+  says '"deploy" may be closed: look with rlock status --url unix://'"$here/some deploy"
 }
 
 @test "a quorum: closed at a majority, each server says so, and two of five may be down" {

@@ -24,6 +24,7 @@ struct ClosureResult {
   lock::LockName name;
   std::optional<Error> error{};
   std::optional<lock::Holder> before{};  // the closure that it had
+  std::string id{};                      // of the new one
   lock::Snapshot after{};
 };
 
@@ -77,9 +78,10 @@ Result<std::vector<lock::LockName>> locks_to_change(Session& session,
     const bool found = std::any_of(all.names.begin(), all.names.end(), [&](const ListedName& one) {
       return util::matches(pattern, one.name.text());
     });
-    if (settings.length && !found) {
-      return usage(util::format("no lock matches {}: nothing was closed", in_quotes(pattern)));
-    }
+    if (found) continue;
+    const std::string none = "no lock matches " + in_quotes(pattern);
+    if (settings.length) return usage(none + ": nothing was closed");
+    print_message(none);
   }
   auto more = selected(std::move(all.names), locks);
   std::move(more.begin(), more.end(), std::back_inserter(names));
@@ -90,7 +92,7 @@ Error unanswered(Error error, const lock::LockName& name, const Session& session
   if (error.kind == ErrorKind::unavailable) {
     error.text +=
         util::format("; {} may be closed: look with rlock status{} {}", in_quotes(name.text()),
-                     session.lock_options(), shell_quoted(name.text()));
+                     session.lock_options(), typed_name(name.text()));
   }
   return error;
 }
@@ -102,7 +104,7 @@ Status set_closure(ClosureResult& result, Session& session, const ClosureSetting
   if (!settings.length && !result.before) return Done{};
   lock::ClosureCall call{result.name};
   util::SystemRandom random;
-  if (settings.length) call.id = util::random_hex(random);
+  if (settings.length) call.id = result.id = util::random_hex(random);
   if (result.before) call.seen = result.before->owner;
   call.looked = seen.now;
   call.length = settings.length.value_or(Millis(0));
@@ -208,27 +210,40 @@ int report(const std::vector<ClosureResult>& results, const std::string& text,
   return choices.has(Opt::quiet) ? code : print_result(text, code);
 }
 
+// Who still runs under a lock that was closed; none: nobody. ErrorKind::busy if the lock is not
+// closed any more as it was: somebody may have come meanwhile.
+Result<std::optional<lock::Holder>> run_under(Session& session, ClosureResult& closed) {
+  TRY(closed.after, inspect_holders(session, closed.name));
+  const lock::Snapshot& lock = closed.after;
+  if (!lock.closure || lock.closure->owner != closed.id) {
+    return Error{ErrorKind::busy,
+                 util::format("{} is no longer closed as it was: {}", in_quotes(closed.name.text()),
+                              lock.closure ? closure_phrase(*lock.closure) : "it is open")};
+  }
+  const auto runs = runs_of(lock);
+  return runs.empty() ? std::nullopt : std::optional(runs.front());
+}
+
 // Until nobody runs under any of them; ErrorKind::busy if somebody does then.
-Status wait_for_runs(Session& session, const std::vector<ClosureResult>& results, Millis longest) {
+Status wait_for_runs(Session& session, std::vector<ClosureResult>& results, Millis longest) {
   constexpr Millis kEvery{250};
   lock::SystemPoller poller;
   const TimePoint until = poller.now() + longest;
-  for (const ClosureResult& result : results) {
-    if (result.error) continue;
-    while (true) {
-      TRY(auto lock, inspect_holders(session, result.name));
-      const auto runs = runs_of(lock);
-      if (runs.empty()) break;
-      if (poller.now() >= until) {
-        return Error{ErrorKind::busy,
-                     util::format("{} is closed, and after {} still {}",
-                                  in_quotes(result.name.text()), util::format_duration(longest),
-                                  holder_phrase(runs.front(), TimeStyle::start))};
-      }
-      poller.pause(std::min(until, poller.now() + kEvery));
+  while (true) {
+    std::optional<Error> busy;
+    for (ClosureResult& result : results) {
+      if (result.error) continue;
+      TRY(auto run, run_under(session, result));
+      if (!run || busy) continue;
+      busy = Error{
+          ErrorKind::busy,
+          util::format("{} is closed, and after {} still {}", in_quotes(result.name.text()),
+                       util::format_duration(longest), holder_phrase(*run, TimeStyle::start))};
     }
+    if (!busy) return Done{};
+    if (poller.now() >= until) return *std::move(busy);
+    poller.pause(std::min(until, poller.now() + kEvery));
   }
-  return Done{};
 }
 
 }  // namespace
@@ -240,12 +255,12 @@ Result<int> close_command(const Invocation& invocation) {
   TRY(auto wait, duration_choice(choices, Opt::wait));
   TRY(auto session, Session::open(choices));
   TRY(auto results, set_closures(session, settings));
-  const int code = report(results, closed_text(results, settings.locks), choices);
-  if (!wait) return code;
-  auto waited = wait_for_runs(session, results, *wait);
-  if (waited) return code;
-  print_error(waited.error());
-  return exit_code(waited.error().kind);
+  const std::string text = closed_text(results, settings.locks);
+  // With --json there is one document: of the locks after the wait, or of what went wrong.
+  const bool json = choices.has(Opt::json);
+  const int code = json ? kSuccess : report(results, text, choices);
+  if (wait) TRY_STATUS(wait_for_runs(session, results, *wait));
+  return json ? report(results, text, choices) : code;
 }
 
 Result<int> open_command(const Invocation& invocation) {
