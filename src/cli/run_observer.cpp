@@ -367,10 +367,12 @@ void RunObserver::cannot_end(const std::vector<std::string>& survivors) {
 void RunObserver::unheeded(int signal, Millis after, pid_t command) {
   if (verbosity_ == Verbosity::quiet) return;
   std::lock_guard guard(mutex_);
+  const std::string hint =
+      command > 0 ? util::format(". To end it now, send KILL to pid {}", command) : "";
   print_or_queue(util::format(
-      "{}: the command goes on {} after signal {} was passed on to it, and the lock is kept until "
-      "the command ends. To end it now, send KILL to pid {}",
-      in_quotes(name_.text()), util::format_duration(after), signal, command));
+      "{}: {} goes on {} after signal {} was passed on; rlock waits until it ends{}",
+      in_quotes(name_.text()), command > 0 ? "the command" : "what the command started",
+      util::format_duration(after), signal, hint));
 }
 
 void RunObserver::still_releasing() {

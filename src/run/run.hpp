@@ -181,8 +181,8 @@ class Observer : public lock::WaitObserver {
   virtual void renewed_again(Millis /*after*/) {}
   // These processes cannot be ended: the lock is renewed for as long as they live. Repeated.
   virtual void cannot_end(const std::vector<std::string>& /*survivors*/) {}
-  // The command goes on `after` a request to stop was passed on to it. The lock is kept until it
-  // ends.
+  // The command goes on `after` a request to stop was passed on; `command` 0: it has ended, and
+  // what it started, for which rlock waits, goes on.
   virtual void unheeded(int /*signal*/, Millis /*after*/, pid_t /*command*/) {}
   // A TERM or INT came while the release is tried; a second one ends that.
   virtual void still_releasing() {}

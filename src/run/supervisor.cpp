@@ -329,15 +329,17 @@ class Supervisor {
     next_report_ = now + report_every_;
   }
 
-  // Once: the command may take as long as it likes to stop.
+  // Once: the command, or what is waited for of it, may take as long as it likes to stop.
   void report_unheeded() {
     const Millis after = std::max(plan_.kill_after, timing::kUnheededAfter);
     unheeded_at_ = TimePoint::max();
-    const pid_t command = guard_->command();
-    if (termination_ || stuck() || state_.command_ended() || command <= 0) return;
+    if (termination_ || stuck()) return;
+    const bool ended = state_.command_ended();
+    const pid_t command = ended ? 0 : guard_->command();
+    // An rlock below reports for itself.
+    if (!ended && (command <= 0 || util::runs_our_program(command))) return;
     if (plan_.record_ending) {
-      renewer_.set_record(
-          plan_.record_ending(util::format("the command goes on after signal {}", cancel_)));
+      renewer_.set_record(plan_.record_ending(util::format("goes on after signal {}", cancel_)));
     }
     context_.observer.unheeded(cancel_, after, command);
   }

@@ -5,6 +5,7 @@
 #include <pwd.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -215,6 +216,14 @@ pid_t own_number_in_proc() noexcept {
   char target[16] = {};
   ssize_t length = readlink("/proc/self", target, sizeof target - 1);
   return length > 0 ? number_from(target) : -1;
+}
+
+bool runs_our_program(pid_t pid) {
+  struct stat own {};
+  struct stat other {};
+  return proc_is_ours() && stat("/proc/self/exe", &own) == 0 &&
+         stat(util::format("/proc/{}/exe", pid).c_str(), &other) == 0 &&
+         own.st_dev == other.st_dev && own.st_ino == other.st_ino;
 }
 
 bool descends_from(pid_t pid, pid_t ancestor) noexcept {

@@ -72,6 +72,9 @@ inline bool proc_is_ours() noexcept {
   return own_number_in_proc() == getpid();
 }
 
+// Whether the process runs the file that this one runs.
+bool runs_our_program(pid_t pid);
+
 // Whether `pid` descends from `ancestor`; false when it is gone already.
 bool descends_from(pid_t pid, pid_t ancestor) noexcept;
 

@@ -62,9 +62,9 @@ class Cancel(Trees):
                                "-t", "1", "-k", "200ms", stderr=errors)
         send(holder.pid, signal.SIGTERM)
         command = int(read("command"))
-        until(lambda: "goes on 1s after signal 15 was passed on to it" in (text := read("errors"))
+        until(lambda: "the command goes on 1s after signal 15 was passed on" in (text := read("errors"))
               and text.endswith(f"send KILL to pid {command}\n"), "the line")
-        until(lambda: "ending, the command goes on after signal 15"
+        until(lambda: "ending, goes on after signal 15"
               in self.run_program([RLOCK, "status", "ignored"]).stdout, "the state")
         send(holder.pid, signal.SIGTERM)
         self.assertIsNone(holder.poll())
@@ -73,6 +73,27 @@ class Cancel(Trees):
         holder.family.await_end()
         self.assertEqual(read("errors").count("goes on"), 1)
         self.assert_nothing_left("ignored")
+
+    def test_descendants_that_ignore_it_are_reported(self):
+        with open("errors", "wb") as errors:
+            holder = self.work("left", "(trap '' TERM; exec $B beat) & echo $! >worker; echo on", "--wait-descendants", "-t", "1",
+                               "-k", "200ms", stderr=errors)
+        send(holder.pid, signal.SIGTERM)
+        until(lambda: "what the command started goes on 1s after signal 15" in read("errors"), "the line")
+        send(int(read("worker")), signal.SIGKILL)
+        self.assert_ends(holder, 0)
+
+    def test_of_nested_runs_the_innermost_reports_it(self):
+        with open("errors", "wb") as errors:
+            holder = self.work("outer", f"exec {RLOCK} run -t 1 inner -- sh -c 'trap \"\" TERM; echo $$ >command; $B beat & "
+                               "echo on; while :; do sleep 1; done'", "-t", "1", "-k", "200ms", stderr=errors)
+        send(holder.pid, signal.SIGTERM)
+        command = int(read("command"))
+        until(lambda: f"send KILL to pid {command}\n" in read("errors"), "the line")
+        send(command, signal.SIGKILL)
+        self.assert_ends(holder, -signal.SIGKILL)
+        holder.family.await_end()
+        self.assertEqual(read("errors").count("goes on"), 1)
 
     def test_the_code_stays(self):
         holder = self.work("code", "trap 'exit 5' INT; $B beat & echo on; wait")

@@ -88,6 +88,9 @@ class UnlockedObserver final : public run::Observer {
         return observer_.event(event);
     }
   }
+  void unheeded(int signal, Millis after, pid_t command) override {
+    observer_.unheeded(signal, after, command);
+  }
 
  private:
   RunObserver& observer_;
