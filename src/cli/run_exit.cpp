@@ -96,10 +96,10 @@ class ExitVisitor {
     return not_acquired(
         kBusy, "failed",
         util::format("{} failed {} {} and is not tried again (--max-failures); see {}, and to try "
-                     "it again: {}{}",
+                     "it again: {}",
                      lock_at(context_), failed.times, failed.times == 1 ? "time" : "times",
-                     command_line("history"), command_line("forget"),
-                     has_key ? " --once " + typed(context_.once->key) : ""));
+                     command_line("history"),
+                     command_line("forget", has_key ? " --once=" + typed_key() : "")));
   }
 
   RunExit operator()(const lock::Superseded& newer) const {
@@ -257,11 +257,10 @@ class ExitVisitor {
     return {};
   }
 
-  // As a user types it in a shell.
-  static std::string typed(const std::string& word) { return util::printable(shell_quoted(word)); }
-
-  std::string command_line(std::string_view command) const {
-    return util::format("rlock {}{} {}", command, context_.lock_options, typed(context_.name));
+  std::string typed_key() const { return util::printable(shell_quoted(context_.once->key)); }
+  std::string command_line(std::string_view command, const std::string& option = {}) const {
+    return util::format("rlock {}{}{} {}", command, context_.lock_options, option,
+                        typed_name(context_.name));
   }
   std::string see_status() const { return "see " + command_line("status"); }
 

@@ -214,14 +214,6 @@ class NameListing {
 
 }  // namespace
 
-std::string Session::lock_options() const {
-  const redis::OpenOptions usual;
-  std::string text;
-  if (prefix() != usual.prefix) text += " --prefix " + shell_quoted(prefix());
-  if (format() != usual.format) text += util::format(" --format {}", to_string(format()));
-  return text;
-}
-
 Result<lock::LockName> only_name(const Invocation& invocation) {
   const std::vector<std::string> names = all_names_of(invocation);
   const std::string_view command = row_of(invocation.command).name;
@@ -278,6 +270,21 @@ Error no_longer_held(const LeaseId& lease, const std::string& how,
                        now ? "; it is now " + holder_phrase(now) : "")};
 }
 
+// A URL with a password is left out: a message must not show it.
+std::string options_to_find(const Choices& choices, const redis::OpenOptions& settings) {
+  const redis::OpenOptions usual;
+  std::string text;
+  if (choices.is_flag(Opt::url)) {
+    std::string urls = util::joined(choices.all(Opt::url), " ");
+    if (!redis::mask_passwords(urls)) text += " --url " + shell_quoted(urls);
+  }
+  if (settings.prefix != usual.prefix) text += " --prefix=" + shell_quoted(settings.prefix);
+  if (settings.format != usual.format) {
+    text += util::format(" --format {}", to_string(settings.format));
+  }
+  return util::printable(text);
+}
+
 Result<Session> Session::open(const Choices& choices) {
   TRY(auto settings, connection_options(choices, system_getenv));
   // Printed even with --quiet: the option may be in a file that everybody forgot.
@@ -288,7 +295,10 @@ Result<Session> Session::open(const Choices& choices) {
         "the server{}",
         has_ca ? ", and --cacert and --cacertdir have no effect" : ""));
   }
-  return open(std::move(settings));
+  std::string lock_options = options_to_find(choices, settings);
+  TRY(auto session, open(std::move(settings)));
+  session.lock_options_ = std::move(lock_options);
+  return session;
 }
 
 Status Session::check_supported(const lock::AcquireCall& claim) const {

@@ -77,9 +77,9 @@ class Session {
   std::string server() const { return store_->server(); }
   const std::string& prefix() const { return options_.prefix; }
   redis::Format format() const { return options_.format; }
-  // For the command lines that messages name: what finds these locks besides the server, such as
+  // For the command lines that messages name: the options that lead to these locks, such as
   // ` --prefix ci:`; empty where nothing is needed.
-  std::string lock_options() const;
+  const std::string& lock_options() const { return lock_options_; }
   // The same server, with locks of another format.
   Result<Session> in_format(redis::Format format) const;
   lock::LockServer& store() { return *store_; }
@@ -108,6 +108,7 @@ class Session {
   lock::MakeServer make_server_;
   std::unique_ptr<lock::LockServer> store_;
   redis::OpenOptions options_;
+  std::string lock_options_{};
   lock::SystemPoller poller_;
 };
 

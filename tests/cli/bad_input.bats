@@ -277,9 +277,13 @@ END
   export RLOCK_PREFIX='ci: '
   hold build
   run -75 --separate-stderr rlock run -n build -- true
-  says "; see rlock status --prefix 'ci: ' build"
+  says "; see rlock status --prefix='ci: ' build"
   let_go build
   unset RLOCK_PREFIX
+  owner=$(rlock acquire --ttl 1m -- --all)
+  run -75 --separate-stderr rlock acquire -n --ttl 1m --url "$RLOCK_URL" -- --all
+  says "; see rlock status --url $RLOCK_URL -- --all"
+  rlock release --owner "$owner" -- --all
   run -75 --separate-stderr rlock acquire --ttl 1m -w 0.1 "two words"
   says "; see rlock status 'two words'"
   let_go "two words"

@@ -35,7 +35,7 @@ EOF
 @test "release --owner does not end a live run: 75, and it names force-unlock" {
   hold busy
   owner=$(about busy owner)
-  refuses 75 busy "held by" "rlock force-unlock busy --owner $owner" -- rlock release busy --owner "$owner"
+  refuses 75 busy "held by" "rlock force-unlock --owner $owner busy" -- rlock release busy --owner "$owner"
   run -75 rlock run -n busy -- true
   let_go busy
   run -0 rlock release busy --owner "$owner"

@@ -183,6 +183,9 @@ TEST_CASE(
   CHECK(contains(shown_of(record), "no such process here"));
   record.processes = "0:0";  // it may live in another container, or on another host of this name
   CHECK(contains(shown_of(record), "may be dead"));
+  CHECK(contains(shown_of(record), util::format("pid {} of its pid namespace", ended)));
+  record.processes = "0:4026531836";  // that of another host itself
+  CHECK_FALSE(contains(shown_of(record), "namespace"));
   record.renews = false;
   CHECK(contains(shown_of(record), "(--no-renew)"));
   CHECK_FALSE(contains(shown_of(record), "overdue"));

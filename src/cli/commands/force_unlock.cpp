@@ -211,8 +211,8 @@ Result<lock::ForceReply> force(const ForceSettings& settings,
 }
 
 std::string process_of(const lock::Holder& holder) {
-  const auto pid = decode_record(holder.record).pid;
-  return pid ? util::format("process {}", *pid) : "the process of --renew-while";
+  const Record record = decode_record(holder.record);
+  return record.pid ? "process " + pid_and_place(record) : "the process of --renew-while";
 }
 
 std::string break_result(const lock::Holder& holder, const lock::Forced& forced,

@@ -29,10 +29,10 @@ std::string how_ended(const lock::ReleaseReply& reply) {
 Error held_by_run(const LeaseId& lease, const lock::Holder& run, const Session& session) {
   return {ErrorKind::busy,
           util::format("{} at {} is {}; that run releases the lock when its command has ended; to "
-                       "break the lock now: rlock force-unlock{} {} --owner {}",
+                       "break the lock now: rlock force-unlock{} --owner {} {}",
                        in_quotes(lease.name.text()), util::printable(session.server()),
-                       holder_phrase(run), session.lock_options(),
-                       util::printable(shell_quoted(lease.name.text())), lease.owner.text())};
+                       holder_phrase(run), session.lock_options(), lease.owner.text(),
+                       typed_name(lease.name.text()))};
 }
 
 // The current holder, for the message only.

@@ -34,7 +34,7 @@ inline constexpr CommandRow kCommands[] = {
      "With --renew-while a small background process renews the lease (30s, or --ttl) while the "
      "process PID lives, and releases the lock when PID exits. If the lock is lost or broken, "
      "nothing ends the steps: the background process prints a line on the standard error of PID "
-     "and exits, and rlock renew and rlock release exit with 76. Name a process that outlives all "
+     "and exits, and rlock renew and rlock release exit with 76. No signal but KILL ends it. Name a process that outlives all "
      "steps: if each step is a shell of its own, as in many CI systems, that is $PPID, not $$.\n"
      "rlock status shows PID as the holder; without --renew-while, the process that ran rlock "
      "acquire.\n"

@@ -113,7 +113,7 @@ inline constexpr OptionRow kOptions[] = {
      "Without it each waiter tries in its turn what the one before it failed to do. The failures "
      "of runs with this option are counted since the last success, of this KEY or in this period; "
      "a command that could not be started is not counted, nor one that returned 0 after rlock was "
-     "asked to stop."},
+     "asked to stop, nor a run whose lock an operator broke."},
     {option(Opt::done_exit_code, "done-exit-code", "N", kRun, {.fallback = "0"}),
      "if it was done before (--once and the like), exit with N (0-255)",
      "Use it if the caller has to know who did the work: choose a code that the command itself "

@@ -23,7 +23,7 @@ std::string holder_name(const Record& record, const std::string& owner) {
 }
 
 std::string pid_phrase(const Record& record) {
-  return record.pid ? util::format(" (pid {})", *record.pid) : "";
+  return record.pid ? util::format(" (pid {})", pid_and_place(record)) : "";
 }
 
 std::string time_phrase(const lock::Holder& holder, TimeStyle style) {
@@ -73,6 +73,10 @@ lock::ServerTime wall_clock() {
 
 std::string in_quotes(std::string_view text) {
   return util::format("\"{}\"", util::printable(text));
+}
+
+std::string typed_name(std::string_view name) {
+  return (name.starts_with('-') ? "-- " : "") + util::printable(shell_quoted(name));
 }
 
 std::string by_phrase(std::string_view record) {

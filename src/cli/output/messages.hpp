@@ -11,6 +11,9 @@ namespace rlock::cli {
 // `"nightly"`
 std::string in_quotes(std::string_view text);
 
+// The NAME at the end of a command line that a message names: `nightly`, `'a b'`, `-- --all`.
+std::string typed_name(std::string_view name);
+
 // `for 2m3s` suffices in a line that is kept up to date; elsewhere `, since` a time follows.
 enum class TimeStyle { duration, start };
 

@@ -237,6 +237,13 @@ std::optional<std::string> own_processes() {
   return std::string(boot, sizeof boot) + ":" + std::to_string(space.st_ino);
 }
 
+std::string pid_and_place(const Record& record) {
+  constexpr std::string_view kOfTheHost = ":4026531836";  // include/linux/proc_ns.h
+  const bool plain = !record.processes || record.processes->ends_with(kOfTheHost) ||
+                     record.processes == own_processes();
+  return std::to_string(*record.pid) + (plain ? "" : " of its pid namespace");
+}
+
 bool is_gone(const Record& record) {
   if (!record.pid || !record.processes || record.host != own_record().host) return false;
   if (record.processes != own_processes()) return false;

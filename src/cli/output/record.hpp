@@ -58,6 +58,10 @@ std::optional<std::string> parse_traceparent(std::string_view text);
 // Host, user and pid of this process.
 Record own_record();
 
+// The pid as another host's or container's user has to read it: `4711`, or `7 of its pid namespace`
+// where neither we nor the host count processes like that. Of a record that has one.
+std::string pid_and_place(const Record& record);
+
 // Of this process, as in Record::processes; nothing where /proc does not show it.
 std::optional<std::string> own_processes();
 

@@ -72,7 +72,8 @@ Cells lock_cells(const LockView& lock) {
 
 std::string holder_text(const Record& record) {
   if (who_text(record).empty() && !record.pid) return "unknown";
-  return util::format("{}, pid {}", who_or_dash(record), pid_text(record));
+  return util::format("{}, pid {}", who_or_dash(record),
+                      record.pid ? pid_and_place(record) : pid_text(record));
 }
 
 // The holder's own limit: where limits differ, the smallest one applies.
