@@ -240,7 +240,8 @@ CASE("once: after so many failures nobody tries again") {
       "one that died did not fail");
   lab.play(
       "D holds; D granted day=2026-11-22; E refused day=2026-11-22 tries=2; "
-      "D fails day=2026-11-22; F granted day=2026-11-23 tries=2");
+      "D fails day=2026-11-22; F granted day=2026-11-23 tries=2; all forgotten; "
+      "C refused day=2026-11-22 tries=2");
 }
 MUTANT("failures are not counted",
        {"mark.failures, mark.failed = failures_of(what, mark) + 1, what.asked", ""});

@@ -65,8 +65,8 @@ Result<Millis> closure_length(const Choices& choices) {
   return *length;
 }
 
-// The names, and of the patterns the locks that exist now. What is to be closed for a piece of work
-// must not stay open for a slip of the pen.
+// The names, and of the patterns the locks that exist now. A pattern with a typing error must not
+// leave open what is to be closed.
 Result<std::vector<lock::LockName>> locks_to_change(Session& session,
                                                     const ClosureSettings& settings) {
   const Selection& locks = settings.locks;
