@@ -77,9 +77,8 @@ advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | 
   own
   export RLOCK_PREFIX="it's [p]*?\\:"
   rlock run job -- true
-  rule=$(rlock doctor --json | jq -r .acl_rule)
-  read -ra rule <<<"$rule"
-  redis acl setuser odd on '>pw' "${rule[@]}" >/dev/null
+  read -ra words < <(rlock doctor --json | jq -r .acl_rule)
+  redis acl setuser odd on '>pw' "${words[@]}" >/dev/null
   RLOCK_URL="unix://odd:pw@$own_server/s" run -0 rlock run job -- true
   RLOCK_PREFIX=other: RLOCK_URL="unix://odd:pw@$own_server/s" run -77 rlock run job -- true
 }
