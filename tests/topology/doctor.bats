@@ -56,8 +56,7 @@ is() { [ "$(grade "$2")" = "$1" ]; }
   run -1 rlock doctor
   [[ $output == *"fail  slots         16383 of 16384"* ]] || fail "$output"
   own
-  read -r port < <(free_ports 1)
-  redis config set port "$port" >/dev/null
+  port=$(open_port "$own_server")
   run -1 rlock doctor -u "redis+cluster://127.0.0.1:$port"
   [[ $output == *"fail  cluster"*"cluster support disabled"* ]] || fail "$output"
 }
