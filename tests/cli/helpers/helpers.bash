@@ -139,14 +139,19 @@ open_port() {
   fail "no port is free after $i tries"
 }
 
-# free_ports N: on one line.
+# free_ports N: on one line; none that a client's connection may get, nor open_port.
 free_ports() {
   /usr/bin/python3 - "$1" <<'PYTHON'
-import socket, sys
-probes = [socket.socket() for _ in range(int(sys.argv[1]))]
-for probe in probes:
-    probe.bind(("127.0.0.1", 0))
-print(*(probe.getsockname()[1] for probe in probes))
+import random, socket, sys
+probes = {}
+while len(probes) < int(sys.argv[1]):
+    port, probe = random.randrange(10000, 20000), socket.socket()
+    try:
+        probe.bind(("127.0.0.1", port))
+        probes[port] = probe
+    except OSError:
+        pass
+print(*probes)
 PYTHON
 }
 
