@@ -90,8 +90,8 @@ struct Success {
 struct Failure {
   ServerTime at{};
   Millis took{0};
-  std::string
-      result{};  // `exit:7`, `signal:9`, max-run, lost, no-guard, no-renewal, expired, forced
+  // `exit:7`, `signal:9`, max-run, lost, no-guard, no-renewal, expired or forced
+  std::string result{};
   std::string record{};  // empty where the newest rows of the history do not show it
 };
 struct Snapshot {

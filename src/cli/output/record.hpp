@@ -58,8 +58,8 @@ std::optional<std::string> parse_traceparent(std::string_view text);
 // Host, user and pid of this process.
 Record own_record();
 
-// The pid as another host's or container's user has to read it: `4711`, or `7 of its pid namespace`
-// where neither we nor the host count processes like that. Of a record that has one.
+// The pid of a record that has one: `4711`; or `7 of its pid namespace` if that is neither the
+// first one of its host nor ours.
 std::string pid_and_place(const Record& record);
 
 // Of this process, as in Record::processes; nothing where /proc does not show it.
