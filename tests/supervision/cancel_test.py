@@ -76,8 +76,9 @@ class Cancel(Trees):
 
     def test_descendants_that_ignore_it_are_reported(self):
         with open("errors", "wb") as errors:
-            holder = self.work("left", "(trap '' TERM; exec $B beat) & echo $! >worker; echo on", "--wait-descendants", "-t", "1",
-                               "-k", "200ms", stderr=errors)
+            holder = self.work("left", "(trap '' TERM; exec $B beat) & echo $! >worker; echo $$ >command; echo on", "--wait-descendants",
+                               "-t", "1", "-k", "200ms", stderr=errors)
+        until(lambda: gone(int(read("command"))), "the command's end")
         send(holder.pid, signal.SIGTERM)
         until(lambda: "what the command started goes on 1s after signal 15" in read("errors"), "the line")
         send(int(read("worker")), signal.SIGKILL)
