@@ -1,10 +1,13 @@
 """What every Python test needs that starts programs: they end with the test, and nobody waits for a time."""
+import contextlib
 import os
+import random
 import socket
 import subprocess
 import time
 
 PATIENCE = 60.0  # s: only a failing test waits so long
+BLOCK = 16  # ports
 DIES_WITH_US = ["setpriv", "--pdeathsig", "KILL"]
 
 
@@ -19,12 +22,14 @@ def until(holds, what="", seconds=PATIENCE, pause=0.01):
 
 
 def free_ports(count):
-    """Of the loopback interface."""
-    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [probe.getsockname()[1] for probe in probes]
-    for probe in probes:
-        probe.close()
-    return ports
+    """Of the loopback interface, at most BLOCK; none that a client's connection may get, nor open_port of the tests in bash. A test
+    that listens on one of a block keeps the others off all of it."""
+    while True:
+        first = random.randrange(10000, 20000, BLOCK)
+        with contextlib.ExitStack() as probes, contextlib.suppress(OSError):
+            for port in range(first, first + BLOCK):
+                probes.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return list(range(first, first + count))
 
 
 def environment(url, config="/dev/null"):

@@ -31,12 +31,16 @@ serve() {
   local folder=$1 settings=()
   shift
   mkdir -p "$folder"
+  rm -f "$folder/s" "$folder/pid"
   [ ! -e "$folder/conf" ] || settings=("$folder/conf")
   redis-server "${settings[@]}" --port 0 --unixsocket "$folder/s" --dir "$folder" --save '' --daemonize yes \
     --pidfile "$folder/pid" --logfile "$folder/log" "$@" >/dev/null 3>&- 4>&-
-  eventually test -S "$folder/s"
+  eventually answers "$folder"
   eventually test -s "$folder/pid"
 }
+
+# answers FOLDER: the server there, if only to ask for a password.
+answers() { redis-cli -s "$1/s" ping >/dev/null 2>&1; }
 
 # It has nothing to save, so that KILL does no harm.
 end_server() {
@@ -57,7 +61,6 @@ own() {
 # restart ARG…: the test's own server is killed, and started again with what it had stored.
 restart() {
   end_server "$own_server"
-  rm -f "$own_server/s" "$own_server/pid"
   serve "$own_server" "$@"
 }
 
@@ -66,7 +69,8 @@ restart() {
 quorum() {
   local count=$1 i
   shift
-  quorum_folder=$(mktemp -d)
+  # In memory if possible: a busy disk may take longer over an fsync than a quorum waits for a server.
+  quorum_folder=$(TMPDIR=$([ ! -w /dev/shm ] || echo /dev/shm) mktemp -d)
   RLOCK_URL=
   for ((i = 1; i <= count; i++)); do
     serve "$quorum_folder/$i" --appendonly yes --appendfsync always "$@"
@@ -118,7 +122,7 @@ nothing_left() {
   for key in $(keys "$1"); do
     ttl=$(redis pttl "$key")
     [ "$ttl" -ne -2 ] || continue  # its time was over just now
-    [ "$ttl" -gt 0 ] || fail "$key lives for ever"
+    [ "$ttl" -ge 0 ] || fail "$key lives for ever"
     case $key in
       *:meta | *:history | *:once) ;;
       *:holders | *:limits | *:who | *:queue | *:alive | *:released) [ "$died" = 1 ] || [ "$ttl" -le 60000 ] || fail "$key lives for $ttl ms" ;;
@@ -139,21 +143,8 @@ open_port() {
   fail "no port is free after $i tries"
 }
 
-# free_ports N: on one line; none that a client's connection may get, nor open_port.
-free_ports() {
-  /usr/bin/python3 - "$1" <<'PYTHON'
-import random, socket, sys
-probes = {}
-while len(probes) < int(sys.argv[1]):
-    port, probe = random.randrange(10000, 20000), socket.socket()
-    try:
-        probe.bind(("127.0.0.1", port))
-        probes[port] = probe
-    except OSError:
-        pass
-print(*probes)
-PYTHON
-}
+# free_ports N: on one line.
+free_ports() { PYTHONPATH=$helpers/../../harness /usr/bin/python3 -c 'import harness, sys; print(*harness.free_ports(int(sys.argv[1])))' "$1"; }
 
 # local_pid FOLDER: of the server of local:FOLDER, which must be there.
 local_pid() { redis-cli -s "$1/rlock.sock" info server | tr -d '\r' | sed -n 's/^process_id://p'; }
@@ -232,14 +223,16 @@ eventually() {
 
 # start COMMAND…: in the background, with the signals of a foreground command; $! is its pid.
 start() {
-  env --default-signal=INT,QUIT "$@" 3>&- 4>&- &
+  env --default-signal=HUP,INT,QUIT "$@" 3>&- 4>&- &
   started+=($!)
 }
 
 # ends_with CODE PID
 ends_with() {
-  local code=0
+  local code=0 i
   wait "$2" || code=$?
+  # Its number may soon be that of another process.
+  for i in "${!started[@]}"; do [ "${started[i]}" != "$2" ] || started[i]=; done
   [ "$code" -eq "$1" ] || fail "ended with $code, not $1"
 }
 
@@ -286,9 +279,13 @@ hold_alone() {
 }
 
 let_go() {
+  freed=$SECONDS
   echo 1<>"go.$1"
   ends_with 0 "$holder"
 }
+
+# overslept: a waiter may have missed the grant of the last let_go, which it has to claim within two seconds.
+overslept() { ((SECONDS - freed >= 2)); }
 
 # joins NAME COMMAND…: $waiter is the command, which has joined the queue of NAME.
 joins() {
@@ -325,7 +322,7 @@ line_up() {
 in_order() {
   local pid
   for pid in "${line[@]}"; do ends_with 0 "$pid"; done
-  [ "$(cat order)" = "$(seq "${#line[@]}")" ] || fail "$(cat order)"
+  [ "$(cat order)" = "$(seq "${#line[@]}")" ] || overslept || fail "$(cat order)"
 }
 
 # next_line FIFO: the line that its next writer writes. Open for both directions, so that a writer that never
@@ -339,10 +336,17 @@ next_line() {
 waiters() { rlock queue --json "$1" | jq '.waiters | length'; }
 waiting() { [ "$(waiters "$2")" -eq "$1" ]; }
 held() { rlock status -q "$1"; }
-free() { ! held "$1"; }
+free() {
+  local code=0
+  held "$1" || code=$?
+  [ "$code" -eq 1 ]
+}
 
 # blocked N: so many clients wait at the server for a message.
 blocked() { [ "$(redis client list | grep -c 'cmd=blpop')" -eq "$1" ]; }
+
+# not_at_midnight: the day does not end within this minute.
+not_at_midnight() { while [ "$(date +%H%M)" = 2359 ]; do sleep 1; done; }
 
 # about NAME FIELD: of the only holder of NAME.
 about() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }

@@ -36,14 +36,13 @@ class Terminal:
 
     def wait(self):
         """Its exit code, negative for a signal."""
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        pid, self.pid = self.pid, 0  # the number may be another's from now on
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
     def close(self):
         """However it went."""
-        try:
+        if self.pid > 0:
             os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
-        except (ProcessLookupError, ChildProcessError):
-            pass
+            self.wait()
         if self.fd >= 0:
             os.close(self.fd)

@@ -203,7 +203,7 @@ def load():
             made += 1
         screen = watch(rows=60)
         screen.until(f"{count} locks")
-        before, began = calls(), time.monotonic()
+        began, before = time.monotonic(), calls()
         while time.monotonic() - began < 8:
             screen.read(0.1)
         scripts, texts, scans = (after - start for start, after in zip(before, calls()))
