@@ -26,7 +26,7 @@ class Adopted(Case):
 
     def test_older_jobs_are_not_killed(self):
         """--max-run ends the command, not a job of the caller's, nor that one's orphans."""
-        holder = self.below_older("--max-run", "2", "-k", "50ms", "older", "--", "sh", "-c", REQUESTING)
+        holder = self.below_older("--max-run", "5", "-k", "50ms", "older", "--", "sh", "-c", REQUESTING)
         self.assert_ends(holder, 124)
         self.assert_older_jobs_live()
 
@@ -72,7 +72,7 @@ class Adopted(Case):
     def test_rlock_killed_while_it_leaves_them(self):
         """The new process has not yet asked for a signal at its parent's end: it finds that out, and runs nothing."""
         needs(*STRACE, "true")
-        traced = self.start([*STRACE, "-e", "trace=prctl", "-e", "inject=prctl:delay_enter=500000:when=1", "sh", "-c",
+        traced = self.start([*STRACE, "-e", "trace=prctl", "-e", "inject=prctl:delay_enter=4000000:when=1", "sh", "-c",
                              'sleep 1000 & echo $!. >older; exec "$@"', "sh", RLOCK, "run", "older", "--", "touch", "ran"],
                             stderr=subprocess.DEVNULL)
         older = pid_in("older")

@@ -3,7 +3,7 @@ import signal
 import subprocess
 
 from breed import Trees
-from support import RLOCK, ROUNDS, gone, note, read, send, until
+from support import RLOCK, ROUNDS, gone, note, read, send, stat_of, until
 
 # As a script does it: a shell makes its background jobs ignore INT and QUIT.
 WORKERS = "$B beat & $B beat & echo on; wait"
@@ -34,10 +34,11 @@ class Cancel(Trees):
 
     def test_the_lock_is_renewed_meanwhile(self):
         """--kill-after is longer than the lease."""
-        holder = self.work("renewed", STUBBORN + "echo on; exec sleep 1000", "-t", "2", "-k", "5s")
+        holder = self.work("renewed", STUBBORN + "echo on; exec sleep 1000", "-t", "20", "-k", "10m")
         before = self.server.lease_end("renewed")
         send(holder.pid, signal.SIGTERM)
         until(lambda: self.server.lease_end("renewed") > before + 2, "renewals")
+        send(holder.pid, signal.SIGTERM)  # the next kills
         self.assert_ends(holder, -signal.SIGTERM)
         self.assert_nothing_left("renewed")
 
@@ -59,7 +60,7 @@ class Cancel(Trees):
     def test_a_command_that_ignores_it_is_reported_and_ends_by_kill(self):
         with open("errors", "wb") as errors:
             holder = self.work("ignored", "trap '' TERM; echo $$ >command; $B beat & echo on; while :; do sleep 1; done",
-                               "-t", "1", "-k", "200ms", stderr=errors)
+                               "-k", "200ms", stderr=errors)
         send(holder.pid, signal.SIGTERM)
         command = int(read("command"))
         until(lambda: "the command goes on 1s after signal 15 was passed on" in (text := read("errors"))
@@ -77,8 +78,8 @@ class Cancel(Trees):
     def test_descendants_that_ignore_it_are_reported(self):
         with open("errors", "wb") as errors:
             holder = self.work("left", "(trap '' TERM; exec $B beat) & echo $! >worker; echo $$ >command; echo on", "--wait-descendants",
-                               "-t", "1", "-k", "200ms", stderr=errors)
-        until(lambda: gone(int(read("command"))), "the command's end")
+                               "-k", "200ms", stderr=errors)
+        until(lambda: stat_of(int(read("command"))) is None, "the command's end")
         send(holder.pid, signal.SIGTERM)
         until(lambda: "what the command started goes on 1s after signal 15" in read("errors"), "the line")
         send(int(read("worker")), signal.SIGKILL)
@@ -86,8 +87,8 @@ class Cancel(Trees):
 
     def test_of_nested_runs_the_innermost_reports_it(self):
         with open("errors", "wb") as errors:
-            holder = self.work("outer", f"exec {RLOCK} run -t 1 inner -- sh -c 'trap \"\" TERM; echo $$ >command; $B beat & "
-                               "echo on; while :; do sleep 1; done'", "-t", "1", "-k", "200ms", stderr=errors)
+            holder = self.work("outer", f"exec {RLOCK} run -k 200ms inner -- sh -c 'trap \"\" TERM; echo $$ >command; $B beat & "
+                               "echo on; while :; do sleep 1; done'", "-k", "200ms", stderr=errors)
         send(holder.pid, signal.SIGTERM)
         command = int(read("command"))
         until(lambda: f"send KILL to pid {command}\n" in read("errors"), "the line")
@@ -129,6 +130,6 @@ class Grace(Trees):
     def test_what_outlives_the_command_has_its_time(self):
         """A shell in front dies at once of the TERM of --max-run; its worker cleans up."""
         holder = self.hold("grace", "(trap 'sleep 0.5; echo done >clean; exit' TERM; echo on; while :; do sleep 0.05; done) & "
-                           "wait", "--max-run", "1s", "-k", "30s", stderr=subprocess.DEVNULL)
+                           "wait", "--max-run", "4s", "-k", "30s", stderr=subprocess.DEVNULL)
         self.assert_ends(holder, 124)
         self.assertEqual(read("clean"), "done\n")

@@ -90,9 +90,9 @@ class Contained(Trees):
     def test_rlock_and_guard_killed_at_once(self):
         holder = self.contained("both", "setsid sleep 1000 & echo on; exec sleep 1001")
         guard = self.guard(holder)
-        for number in signal.SIGSTOP, signal.SIGKILL:
-            for pid in holder.pid, guard:
-                send(pid, number)
+        send(holder.pid, signal.SIGSTOP)
+        for pid in guard, holder.pid:  # the guard is reaped once rlock is dead
+            send(pid, signal.SIGKILL)
         holder.family.await_end()
 
     def test_guard_killed(self):
@@ -105,7 +105,7 @@ class Contained(Trees):
 
     def test_rlock_stopped(self):
         """The guard keeps the time."""
-        holder = self.contained("stopped", "trap '' TERM; setsid sleep 1000 & echo on; sleep 1001", "-t", "1")
+        holder = self.contained("stopped", "trap '' TERM; setsid sleep 1000 & echo on; sleep 1001", "-t", "5", "--no-renew")
         self.stop_past_its_lease(holder)
         self.assert_nothing_left("stopped")
 

@@ -166,7 +166,7 @@ class EarlyGuard(Case):
         after = self.run_program([RLOCK, "run", "lease", "--", "true"])
         self.assertEqual(after.returncode, 0, after)
         self.assertFalse(os.path.exists("on"))
-        asking = self.asking("-t", "2", "--no-renew", "late", "--", "sh", "-c", "touch on; exec sleep 1000")
+        asking = self.asking("-t", "6", "--no-renew", "late", "--", "sh", "-c", "touch on; exec sleep 1000")
         self.server.go_on()
         until(lambda: os.path.exists("on"), "the command")
         send(asking.pid, signal.SIGSTOP)

@@ -3,7 +3,7 @@ import os
 import signal
 import subprocess
 
-from support import Case, child_of, needs_root, read, send, until
+from support import Case, child_of, named_below, needs_root, read, send, until
 
 # In a group, in a session and in both of its own: killing only the command's group leaves these.
 FAMILY = "timeout 1000 sleep 1001 & setsid sleep 1002 & (setsid sh -c 'sleep 1003 & sleep 1004' &); echo on; sleep 1005"
@@ -44,6 +44,8 @@ class Kills(Case):
         init = self.start(["unshare", "-fp", "--kill-child", "--mount-proc", "sh", "-c", script, "sh", FAMILY,
                            family.path, *pkill], stdin=subprocess.PIPE)
         family.await_start()
+        guard = named_below(init.pid, "lease-guard")
+        until(lambda: read(f"/proc/{guard}/cmdline").startswith("lease-guard"), "the guard's own arguments")
         init.stdin.write(b"\n")
         init.stdin.flush()
         family.await_end()

@@ -21,7 +21,7 @@ class Namespaces(Case):
 
     def fenced(self, *before):
         """rlock stopped past the ttl as soon as its command says that it runs."""
-        holder = self.hold("below", "setsid sleep 1000 & echo on; exec sleep 1001", "-t", "1", before=before,
+        holder = self.hold("below", "setsid sleep 1000 & echo on; exec sleep 1001", "-t", "5", before=before,
                            stderr=subprocess.PIPE)
         self.stop_past_its_lease(holder)
         self.assertRegex(holder.stderr.read(), rb'^rlock: lost "below".*\n$')
@@ -45,7 +45,7 @@ class Namespaces(Case):
 
     def test_no_thread(self):
         """A thread is refused there: the command is ended in time, 71."""
-        got = self.run_program([*BELOW, RLOCK, "run", "-t", "1", "below", "--", "sleep", "1000"])
+        got = self.run_program([*BELOW, RLOCK, "run", "-t", "12", "below", "--", "sleep", "1000"])
         self.assertEqual(got.returncode, 71, got)
         self.assertEqual(self.last_end("below"), "no-renewal")
         self.assert_nothing_left("below")

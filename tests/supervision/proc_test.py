@@ -21,14 +21,14 @@ class Proc(Case):
 
     def test_refused_to_rlock(self):
         """The command is ended in time all the same."""
-        terminal = self.held(REFUSED, "--max-run", "300ms", "-k", "100ms")
+        terminal = self.held(REFUSED, "--max-run", "4s", "-k", "100ms")
         self.assertEqual(terminal.status(), 124)
         self.assertNotIn("could not end", terminal.shown)
         self.assertTrue(gone(pid_in("pid")))
 
     def test_refused_to_the_guard(self):
         """rlock is stopped past its lease: the guard ends the command."""
-        terminal = self.held(REFUSED, "-t", "1")
+        terminal = self.held(REFUSED, "-t", "5", "--no-renew")
         rlock = child_of(terminal.pid, "rlock")
         send(rlock, signal.SIGSTOP)
         until(lambda: gone(pid_in("pid")), "the end of the command")

@@ -26,13 +26,13 @@ class Programs(Case):
     def raw(self):
         return self.shell.modes() & termios.ICANON == 0
 
-    def begin(self, pipe):
+    def begin(self, pipe, options="-t 12"):
         for file in "left", "first":
             if os.path.exists(file):
                 os.remove(file)
         with open("family", "w", encoding="utf-8") as file:
             file.write(FAMILY)
-        self.shell.enter("rlock run -t 1 hit -- sh ./family" + pipe)
+        self.shell.enter(f"rlock run {options} hit -- sh ./family{pipe}")
         self.command, self.left = pid_in("first"), pid_in("left")
         self.shell.see("line 1")
         return self.shell.rlock()
@@ -56,7 +56,7 @@ class Programs(Case):
         for fault in "stopped", "killed", "deleted":
             with self.subTest(fault=fault):
                 self.server.call("FLUSHALL")
-                rlock = self.begin(pipe)
+                rlock = self.begin(pipe, "-t 5 --no-renew" if fault == "stopped" else "-t 12")
                 if leave:
                     until(self.raw, "a pager in raw mode")
                 self.hit(rlock, fault)
@@ -126,7 +126,7 @@ class Programs(Case):
         self.shell.type("\x1a")
         self.shell.see("Stopped")
         self.shell.see(PROMPT)
-        self.assertTrue(stopped(editor))
+        until(lambda: stopped(editor), "the stop of the editor")
         self.shell.assert_usable()
         self.shell.enter("fg")
         self.shell.see("hello")

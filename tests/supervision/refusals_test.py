@@ -30,9 +30,9 @@ class Refusals(Case):
         needs_root("setpriv", f"--reuid={NOBODY}", "true")
         for processes, missing in (1, "guard"), (2, "command"), (3, "thread"):
             with self.subTest(missing=missing):
-                argv = [*as_nobody(f"--nproc={processes}"), RLOCK, "run", "-t", "1", "nproc", "--", "sleep", "1000"]
+                argv = [*as_nobody(f"--nproc={processes}"), RLOCK, "run", "-t", "12", "nproc", "--", "sleep", "1000"]
                 self.assertIn(missing, self.refused("nproc", argv).stderr)
-        enough = [*as_nobody("--nproc=4"), RLOCK, "run", "-t", "1", "nproc", "--", "sh", "-c", "exec sleep 1.5"]
+        enough = [*as_nobody("--nproc=4"), RLOCK, "run", "-t", "12", "nproc", "--", "sh", "-c", "exec sleep 8.5"]
         self.assertEqual(self.run_program(enough).returncode, 0)
 
     def test_no_more_descriptors(self):
@@ -69,7 +69,7 @@ class Refusals(Case):
         """An exec that hangs past the lease: the command never starts, 76."""
         needs_root(*self.delayed("/bin/true", 0), "true")
         script = self.script(": >started")
-        hanging = [*self.delayed(script, 2_500_000), RLOCK, "run", "--no-renew", "-t", "1", "hung", "--", script]
+        hanging = [*self.delayed(script, 5_000_000), RLOCK, "run", "--no-renew", "-t", "1", "hung", "--", script]
         got = self.run_program(hanging)
         self.assertEqual(got.returncode, 76, got)
         self.assertRegex(got.stderr, r'(?m)^rlock: lost "hung".*the command was not started$')  # strace may talk, too
@@ -95,7 +95,7 @@ class Refusals(Case):
     def test_exec_within_the_lease(self):
         """One that hangs for less does start."""
         needs_root(*self.delayed("/bin/true", 0), "true")
-        argv = [*self.delayed("/bin/true", 300_000), RLOCK, "run", "-t", "5", "slow", "--", "/bin/true"]
+        argv = [*self.delayed("/bin/true", 300_000), RLOCK, "run", "slow", "--", "/bin/true"]
         self.assertEqual(self.run_program(argv).returncode, 0)
 
     def test_killed_by_others_during_the_exec(self):
@@ -113,9 +113,9 @@ class Refusals(Case):
     def test_event_log_on_a_disk_that_hangs(self):
         """No write to it delays a renewal or the release."""
         log = self.folder + "/log"
-        hanging = [*STRACE, "-P", log, "-e", "trace=write", "-e", "inject=write:delay_enter=3000000"]
+        hanging = [*STRACE, "-P", log, "-e", "trace=write", "-e", "inject=write:delay_enter=9000000"]
         needs_root("strace", "-qq", "-o", "/dev/null", "true")
-        got = self.run_program([*hanging, RLOCK, "run", "-t", "2", "--event-log", log, "slow", "--", "sleep", "5"])
+        got = self.run_program([*hanging, RLOCK, "run", "-t", "8", "--event-log", log, "slow", "--", "sleep", "12"])
         self.assertEqual(got.returncode, 0, got)
         self.assertIn("acquired", read(log))
         self.assert_nothing_left("slow")

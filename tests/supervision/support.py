@@ -22,6 +22,10 @@ STRACE = ["strace", "-f", "-qq", "-o", "/dev/null"]
 PROBE = os.environ["RUN_PROBE"]
 # How often the stress cases are repeated: few times in every run of the tests, more by RLOCK_ROUNDS=200.
 ROUNDS = int(os.environ.get("RLOCK_ROUNDS", "10"))
+# Whatever this was started by: nohup, or a shell in the background.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for ignored in signal.SIGHUP, signal.SIGQUIT:
+    signal.signal(ignored, signal.SIG_DFL)
 
 
 def mutant(name):

@@ -74,11 +74,11 @@ class OfAnotherUser(Trees):
         """After --max-run with -q, after a TERM, and where it is the command itself (`rlock run … sudo …`), which TERM cannot
         reach. The code comes then."""
         for name, options, script, code in (
-                ("limit", ["-q", "--max-run", "1s", "-k", "50ms"], "$ROOT & echo on; exec sleep 1000", 124),
+                ("limit", ["-q", "--max-run", "4s", "-k", "50ms"], "$ROOT & echo on; exec sleep 1000", 124),
                 ("term", [], "$ROOT & echo on; exec sleep 1000", -signal.SIGTERM),
                 ("itself", [], "echo on; exec $ROOT", -signal.SIGKILL)):
             with self.subTest(name=name):
-                holder = self.run_over(name, "-t", "1", *options, script=script)
+                holder = self.run_over(name, "-t", "12", *options, script=script)
                 if not options:
                     send(holder.pid, signal.SIGTERM)
                 self.assert_kept(name, holder)
@@ -88,7 +88,7 @@ class OfAnotherUser(Trees):
 
     def test_a_second_term_leaves(self):
         """Without a release: the lock lasts as long as its lease."""
-        holder = self.run_over("second", "-t", "3")
+        holder = self.run_over("second")
         send(holder.pid, signal.SIGTERM)
         until(self.lines, "the line")
         self.assertIsNone(holder.poll())
@@ -121,7 +121,7 @@ class OfAnotherUser(Trees):
 
     def test_a_broken_lock_passes_when_its_lease_ends(self):
         """force-unlock: the holder exits and does not confirm."""
-        holder = self.run_over("broken", "-t", "3")
+        holder = self.run_over("broken", "-t", "10")
         end = self.server.lease_end("broken")
         self.run_program([RLOCK, "force-unlock", "broken", "--yes"])
         next_one = self.run_program([RLOCK, "run", "broken", "--", "date", "+%s.%N"])
@@ -150,12 +150,12 @@ class OfAnotherUser(Trees):
     def below(self, name, program):
         """Whether the process of user nobody below a process of root, which cannot be ended, ends after --max-run."""
         life = os.path.join(self.folder, "below")
-        holder = self.run_over(name, "-t", "1", "--max-run", "1s", "-k", "50ms", program=program,
+        holder = self.run_over(name, "-t", "12", "--max-run", "4s", "-k", "50ms", program=program,
                                script=f"trap '' TERM; $ROOT & {self.program} {life} sudo & echo on; exec sleep 1000")
         self.await_births(life, 2)
         until(self.lines, "the line")
         before = self.server.lease_end(name)
-        until(lambda: self.server.lease_end(name) > before + 1, "renewals")
+        until(lambda: self.server.lease_end(name) > before + 5, "renewals")
         ended = not any(children_of(root) for root in self.roots())
         self.assertIsNone(holder.poll())
         self.end_root()
@@ -171,7 +171,7 @@ class OfAnotherUser(Trees):
 
     def test_others_beside_it_end_in_time(self):
         """A process that cannot be ended does not protect the rest: rlock stopped."""
-        holder, forker = self.beside_a_forker("beside", "-t", "1")
+        holder, forker = self.beside_a_forker("beside", "-t", "10")
         send(holder.pid, signal.SIGSTOP)
         self.assert_forker_ends(forker, self.server.lease_end("beside"))
         send(holder.pid, signal.SIGCONT)

@@ -49,6 +49,12 @@ class Terminal(on_terminal.Terminal):
         return self.wait()
 
 
+def await_session(terminal):
+    """The guard of the rlock there has left its session; before, it passes on once more what the terminal sends."""
+    guard = child_of(terminal.pid, "lease-guard")
+    until(lambda: os.getpgid(guard) != terminal.pid, "a guard of its own group")
+
+
 class Shell(Terminal):
     """bash with job control. Quotes inside a typed word (`us''able`) keep its echo from passing for output."""
 

@@ -5,7 +5,7 @@ import termios
 import time
 
 from support import PROBE, RLOCK, Case, gone, pid_in, read, send, stopped, until
-from terminal import PROMPT, Shell, Terminal
+from terminal import PROMPT, Shell, Terminal, await_session
 
 # Says its pid at each turn, and then runs for ever.
 TURN = "rlock run loop -- sh -c 'echo tu''rn=$$.; exec sleep 1000'"
@@ -24,6 +24,7 @@ class AtATerminal(Case):
         terminal = Terminal([RLOCK, "run", "once", "--", PROBE, "signals"], self.environment)
         self.addCleanup(terminal.close)
         terminal.see("ready\r\n")
+        await_session(terminal)
         terminal.resize(30, 100)
         terminal.see("28\r\n")
         terminal.type("\x03")
@@ -158,7 +159,7 @@ class AtATerminal(Case):
         """^Z longer than the lease ends the command, 76; also with -q, which keeps rlock from reporting the stop."""
         for options, lines in ((), 1), (("-q",), 0):
             with self.subTest(options=options):
-                shell, said = self.hold_and_stop("-t", "1", *options)
+                shell, said = self.hold_and_stop("-t", "5", "--no-renew", *options)
                 self.assertEqual(said.count("rlock:"), lines)
                 until(lambda: gone(pid_in("pid")), "the end of the command")
                 shell.enter("fg; echo co''de=$?")
@@ -202,7 +203,7 @@ class AtATerminal(Case):
         shell = self.shell()
         shell.enter("rlock run reader -- sh -c 'read line; echo re''ad $line' &")
         until(lambda: stopped(shell.rlock()), "rlock stops with its command")
-        self.assertRegex(shell.says("jobs"), "Stopped|Suspended")
+        until(lambda: re.search("Stopped|Suspended", shell.says("jobs")), "the shell's notice of it")
         shell.enter("fg")
         shell.type("the line\n")
         shell.see("read the line")

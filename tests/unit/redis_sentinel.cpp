@@ -37,14 +37,14 @@ FakeServer::Script that_says(const std::string& opinion) {
 }
 
 // 0 stands for a dead sentinel.
-Sentinels asked(const std::vector<int>& ports, Millis connect_timeout = Millis(1'000)) {
+Sentinels asked(const std::vector<int>& ports, Millis connect_timeout = Millis(10'000)) {
   std::vector<redis::Server> servers;
   // Port 1 is tcpmux, which nobody runs.
   for (int port : ports) servers.push_back(at_port(port == 0 ? 1 : port, connect_timeout));
   return {servers, "m"};
 }
 
-Result<HostPort> vote(const std::vector<int>& ports, Millis connect_timeout = Millis(1'000)) {
+Result<HostPort> vote(const std::vector<int>& ports, Millis connect_timeout = Millis(10'000)) {
   Sentinels sentinels = asked(ports, connect_timeout);
   sentinels.start();
   return test::finish(sentinels);
@@ -97,7 +97,7 @@ TEST_CASE("a sentinel cut off together with a deposed master does not decide") {
   FakeServer none([](FakeServer::Peer& peer, int) { peer.send("SSH-2.0-x\r\n"); });
   const int unheard[] = {silent.port(), resets.port(), other.port(), none.port(), 0};
   for (int one : unheard) {
-    auto elected = vote({old.port(), one, 0});
+    auto elected = vote({old.port(), one, 0}, Millis(1'000));
     REQUIRE_FALSE(elected);
     CHECK(elected.error().kind == ErrorKind::unavailable);
     CHECK(elected.error().retry == Retry::later);
