@@ -17,7 +17,7 @@ setup() {
 
 @test "with the least rule everything works, and the server denies nothing" {
   limited "$(rule)"
-  hold busy -t 10
+  hold busy
   run -75 rlock run -n busy -- true
   queue_up busy -- sh -c 'rlock run busy -- touch second'
   run -0 rlock queue busy

@@ -64,7 +64,7 @@ END
 
 @test "every form of a duration is taken" {
   own
-  for good in 1500ms 10s 5m 1h30m 2d 30 2.5 1.5h; do quietly rlock run -t "$good" -n forms -- true; done
+  for good in 15000ms 10s 5m 1h30m 2d 30 20.5 1.5h; do quietly rlock run -t "$good" -n forms -- true; done
 }
 
 @test "run: words that are missing, too many, or make no sense" {

@@ -99,12 +99,14 @@ remember() {
   become "rlock -u $url run nigh\t" "rlock -u $url run nightly"
 }
 
+# offers COMMAND NAME: that name alone. On a busy machine an answer may take longer than the 200 ms after which rlock offers nothing.
+offers() { [ "$(rlock __complete "$1")" = "$2" ]; }
+
 @test "force-unlock offers the locks that are held, no others" {
   own
   remember free-now
   rlock acquire frozen --ttl 10m >/dev/null
-  run -0 rlock __complete force-unlock
-  [ "$output" = frozen ] || fail "$output"
+  eventually offers force-unlock frozen
   become 'rlock force-unlock fr\t' 'rlock force-unlock frozen'
 }
 
@@ -126,8 +128,7 @@ remember() {
   redis set 'rlock:{right'$'\xe2\x80\xae''left}:meta' x
   redis set 'rlock:{-dash}:meta' x
   redis set 'rlock:{fine}:meta' x
-  run -0 rlock __complete run
-  [ "$output" = fine ] || fail "$output"
+  eventually offers run fine
 }
 
 @test "no server, a server that hangs, no configuration: silent and at once" {
@@ -135,7 +136,7 @@ remember() {
   kill -STOP "$(cat "$own_server/pid")"
   for url in "unix://$own_server/s" unix:///nowhere/s redis://192.0.2.1 "local:$here/none" nonsense ''; do
     # A command that reads waits longer for a server that hangs.
-    start rlock status 2>/dev/null
+    start rlock status --connect-timeout 20s 2>/dev/null
     slow=$!
     RLOCK_URL=$url quietly rlock __complete run
     ! gone "$slow" || fail "$url: too slow"

@@ -57,7 +57,7 @@ refused() {
     redis-cli -s "$SERVER/s" --raw keys "*" | grep -q ^user:
     [ -z "$(redis-cli -s "$SERVER/s" --raw keys "machine:*")" ]
     rm "$HOME/.config/rlock/rlock.toml"
-    rlock run lock -- true
+    rlock run --max-run 0 lock -- true
     redis-cli -s "$SERVER/s" --raw keys "*" | grep -q ^machine:
   '
 }
@@ -101,7 +101,7 @@ EOT
   run -9 rlock run lock -- touch started
   run -8 rlock run -E 8 lock -- touch started
   # It waits: of --nonblock and --wait the flag's is meant.
-  queue_up lock -w 60 -- touch followed
+  queue_up lock -w 60 --max-run 0 -- touch followed
   hand_over lock
 }
 

@@ -133,14 +133,14 @@ mends() {
     "unixsocket $own_server/s" "pidfile $own_server/pid" "logfile $own_server/log" >"$own_server/conf"
   export RLOCK_URL="unix://$own_server/s" SERVER=$own_server
   redis-server "$own_server/conf" 3>&- 4>&-
-  eventually test -S "$own_server/s"
+  eventually answers "$own_server"
   mends eviction
   mends persistence
   eventually grep -q '^appendfsync always' "$own_server/conf"
   end_server "$own_server"
   rm -f "$own_server/s" "$own_server/pid"
   redis-server "$own_server/conf" 3>&- 4>&-
-  eventually test -S "$own_server/s"
+  eventually answers "$own_server"
   [ "$(state eviction) $(state persistence)" = "ok ok" ]
 }
 

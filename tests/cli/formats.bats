@@ -65,7 +65,7 @@ subscribed() { [ "$(redis --raw pubsub numsub 'redisson_lock__channel:{redisson}
 }
 
 @test "the lease is renewed while the command runs" {
-  for form in "${forms[@]}"; do start rlock run --format "$form" -t 3 "$form" -- sleep 4 >>said 2>&1; done
+  for form in "${forms[@]}"; do start rlock run --format "$form" -t 8 "$form" -- sleep 9 >>said 2>&1; done
   all_done
   [ ! -s said ] || fail "$(cat said)"
 }

@@ -30,7 +30,7 @@ past() { rlock history --json "$1" | jq -c "$2"; }
 }
 
 @test "lost, killed and forced runs are shown as such, and none as running for ever" {
-  hold sad -t 1
+  hold sad -t 4
   kill -KILL "$holder"
   # Its lease ends, and the next one finds it so.
   rlock run -w 30 sad -- true

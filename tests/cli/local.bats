@@ -66,14 +66,15 @@ listening() { [ "$(redis-cli -s "$1/rlock.sock" ping)" = PONG ]; }
 @test "a killed server is started again by its holder, and by a waiter; both live through it" {
   export RLOCK_URL=local:$here/locks
   first_run
-  hold lock -t 3
+  hold lock -t 8 --event-log log
   kill_local "$here/locks"
   eventually listening "$here/locks"
   queue_up lock -- touch followed
   kill_local "$here/locks"
   eventually listening "$here/locks"
-  # Longer than the lease: it was renewed at the new server.
-  run -75 rlock run -w 4 lock -- touch started
+  # It was renewed at the new server.
+  one_more renewed
+  run -75 rlock run -n lock -- touch started
   [ ! -e followed ]
   hand_over lock
   [ -e followed ]
@@ -148,7 +149,7 @@ listening() { [ "$(redis-cli -s "$1/rlock.sock" ping)" = PONG ]; }
 @test "a server that somebody else started on the socket is taken as it is" {
   mkdir -m 700 locks
   redis-server --port 0 --unixsocket "$here/locks/rlock.sock" --save '' --daemonize yes >/dev/null 3>&- 4>&-
-  eventually test -S locks/rlock.sock
+  eventually listening "$here/locks"
   local theirs
   theirs=$(local_pid "$here/locks")
   first_run

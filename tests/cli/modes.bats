@@ -20,7 +20,7 @@ shown() { rlock status --json "$1" | jq -rc '.locks[0] | [.mode, .slots]'; }
 # slot_of NAME: starts a holder of one of three slots of NAME, whose RLOCK_SLOT becomes $slot; $! is its pid.
 slot_of() {
   mkfifo "slot.$1.$((++slots))"
-  start rlock run -t 6 --slots 3 "$1" -- sh -c 'echo "$RLOCK_SLOT" >"$1"; exec sleep 1000' sh "slot.$1.$slots"
+  start rlock run -t 8 --slots 3 "$1" -- sh -c 'echo "$RLOCK_SLOT" >"$1"; exec sleep 1000' sh "slot.$1.$slots"
   slot=$(next_line "slot.$1.$slots")
 }
 
@@ -124,7 +124,7 @@ slot_of() {
 
 @test "a dead waiter is no entry that --max-queue counts for long" {
   own
-  hold purged -t 5
+  hold purged
   queue_up purged
   kill -KILL "$!"
   run -75 rlock run -n --max-queue 1 purged -- true
@@ -135,7 +135,7 @@ slot_of() {
 
 @test "after FLUSHALL a shared hold comes back in its mode" {
   own
-  hold both -t 3 -s
+  hold both -t 8 -s
   redis flushall >/dev/null
   eventually held both
   [ "$(shown both)" = '["shared",null]' ]

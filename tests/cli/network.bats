@@ -31,12 +31,13 @@ mend() { inside nft flush chain inet faults in; }
 
 # cut_off RULE…: a holder whose packets get lost has its command dead before the next one starts.
 cut_off() {
-  hold_alone lost -t 3
+  hold_alone lost -t 8
   drop "$@"
   run -0 env RLOCK_URL="$near" rlock run -w 60 lost -- flock -n alone true
   ends_with 76 "$holder"
   grep -q '^rlock: lost "lost" at 127.0.0.1:6379: .*; the command was ended$' err || fail "$(cat err)"
-  [ "$(wc -l <err)" -eq 1 ] || fail "$(cat err)"
+  # On a slow machine a warning comes before it.
+  [ "$(grep -vc 'unless the server answers$' err)" -eq 1 ] || fail "$(cat err)"
 }
 
 @test "silence in mid-lease: the command is dead before the next one starts" {
@@ -76,7 +77,7 @@ contend() {
   local code
   for _ in 1 2 3 4 5 6; do
     code=0
-    rlock run -t 3 -w 30 lossy -- flock -n alone sleep 0.02 2>>err || code=$?
+    rlock run -t 6 -w 30 lossy -- flock -n alone sleep 0.02 2>>err || code=$?
     echo "$code" >>codes
   done
 }
@@ -96,7 +97,8 @@ contend() {
   echo "# exit codes: $(sort codes | uniq -c | tr -s ' \n' ' ')" >&3
   export RLOCK_URL=$near
   run -0 rlock run -w 60 lossy -- flock -n alone true
-  nothing_left lossy
+  # A late acquire of one that gave up may arrive yet.
+  eventually nothing_left lossy
 }
 
 # silent_names: db.test is in the hosts file, and a query for another name gets no answer for minutes.
@@ -126,7 +128,7 @@ time.sleep(1000)' >silent
 
 @test "a name server that falls silent in mid-lease does not cost the lease" {
   silent_names
-  RLOCK_URL=redis://db.test:6379 hold named -t 5 --event-log log
+  RLOCK_URL=redis://db.test:6379 hold named -t 12 --event-log log
   : >hosts
   redis client kill type normal >/dev/null
   one_more renewed

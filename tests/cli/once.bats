@@ -41,7 +41,7 @@ queued_work() { queue_up job "$@" -- sh -c 'echo >>ran'; }
   local i
   mkfifo go
   local replica='
-    rlock run -q --once v1 migrate -- sh -c "echo >>ran; read -r _ <go; echo >>finished"
+    rlock run -q --connect-timeout 30s --once v1 migrate -- sh -c "echo >>ran; read -r _ <go; echo >>finished"
     code=$?
     [ -s finished ] && echo "$code" >>went-on'
   for ((i = 0; i < 50; i++)); do
@@ -98,7 +98,7 @@ queued_work() { queue_up job "$@" -- sh -c 'echo >>ran'; }
 @test "no success: --max-run, a broken lock, a command that is not there" {
   run -124 rlock run --once v1 --max-run 0.2 job -- sh -c 'trap "exit 0" TERM; while :; do sleep 0.02; done'
   run -127 rlock run --once v1 job -- no-such-command-here
-  hold job --once v1 --on-lost ignore -t 1
+  hold job --once v1 --on-lost ignore
   rlock force-unlock --yes --now job
   let_go job
   work --once v1
@@ -124,6 +124,7 @@ queued_work() { queue_up job "$@" -- sh -c 'echo >>ran'; }
     run -0 rlock run --once-per $period "per $period" -- true
   done
   export TZ=$east
+  not_at_midnight
   quietly work --once-per day
   found_done --once-per day
   export TZ=$west
@@ -132,6 +133,7 @@ queued_work() { queue_up job "$@" -- sh -c 'echo >>ran'; }
 }
 
 @test "--once-per: the clock that counts is not time(2), which lags behind when a timer starts rlock at midnight" {
+  not_at_midnight
   run -0 work --once-per day
   LD_PRELOAD=$CLOCK_LIBRARY COARSE_CLOCK_LAG=86400 found_done --once-per day
   times 1
@@ -185,7 +187,7 @@ queued_work() { queue_up job "$@" -- sh -c 'echo >>ran'; }
 
 @test "a success that the server cannot confirm: a warning, and the exit code stays" {
   own
-  run -0 --separate-stderr rlock run -t 2 --once v1 job -- sh -c 'kill -KILL "$(cat "$1")"' sh "$own_server/pid"
+  run -0 --separate-stderr rlock run -t 6 --once v1 job -- sh -c 'kill -KILL "$(cat "$1")"' sh "$own_server/pid"
   says "its success is not recorded; it may run again"
 }
 

@@ -37,7 +37,6 @@ held_at() { [ "$(at_server "$1" redis exists "rlock:{$2}:holders")" -eq 1 ]; }
   signal_server KILL 3
   eventually gone "$(cat "$quorum_folder/3/pid")"
   hold job -t 60s
-  rm "$quorum_folder/3/s" "$quorum_folder/3/pid"
   serve "$quorum_folder/3" --appendonly yes --appendfsync always
   # The usual renewal would come after 20 s.
   local began=$SECONDS
@@ -91,7 +90,16 @@ held_at() { [ "$(at_server "$1" redis exists "rlock:{$2}:holders")" -eq 1 ]; }
 # waits_at N: the waiter of job is in the queues of N servers.
 waits_at() { [ "$(rlock queue --json job | jq '.waiters[0].servers')" = "$1" ]; }
 
-# The waiter may ask again at any time, and has its place at each server then.
+# A server that is late is left out; the holder may renew and the waiter ask at any time, and then each server has both.
+leased_at() { [[ $(rlock status job) == *"the lease exists on $1 of 5 servers"* ]]; }
+lease_differs() {
+  at_server 2 redis flushall || return
+  [ "$(rlock status --json job | jq -c '.locks[0] | [.holders[0].servers, .quorum.servers]')" = '[4,5]' ]
+}
+one_is_silent() {
+  at_server 2 redis flushall || return
+  [[ $(rlock status job) == *"the lease exists on 3 of 5 servers"*"silent   $quorum_folder/3/s"* ]]
+}
 waiter_differs() {
   at_server 2 redis flushall || return
   [[ $(rlock queue job) == *"[4 of 5]"* ]]
@@ -102,17 +110,11 @@ waiter_differs() {
   hold job
   start rlock run job -- true
   eventually waits_at 5
-  run rlock status job
-  [[ $output == *"the lease exists on 5 of 5 servers"* ]]
-  at_server 2 redis flushall
-  run rlock status --json job
-  [ "$(jq '.locks[0].holders[0].servers' <<<"$output")" -eq 4 ]
-  [ "$(jq '.locks[0].quorum.servers' <<<"$output")" -eq 5 ]
+  eventually leased_at 5
+  eventually lease_differs
   eventually waiter_differs
   signal_server KILL 3
-  run rlock status job
-  [[ $output == *"the lease exists on 3 of 5 servers"* ]]
-  [[ $output == *"silent   $quorum_folder/3/s"* ]]
+  eventually one_is_silent
   run -0 rlock status -q job
   let_go job
   ends_with 0 "${started[1]}"
@@ -133,9 +135,9 @@ waiter_differs() {
 
 @test "two of five servers dead: acquire, renew and release go on" {
   in_use 5
-  hold job -t 6s --event-log log
+  hold job -t 12s --event-log log
   signal_server KILL 1 4
-  eventually logged renewed 3
+  eventually logged renewed 2
   run -75 rlock run -n job -- true
   queue_up job -- touch served
   hand_over job
@@ -145,9 +147,9 @@ waiter_differs() {
 
 @test "two of five servers hang: acquire, renew and release go on, and nothing stays there" {
   in_use 5
-  hold job -t 6s --event-log log
+  hold job -t 12s --event-log log
   signal_server STOP 1 4
-  eventually logged renewed 3
+  eventually logged renewed 2
   queue_up job -- touch served
   hand_over job
   rlock run other -- true
@@ -174,14 +176,14 @@ calls() {
   done
   echo "$sum"
 }
-# Five acquires, three write-backs, five releases. Where the machine is slow, the others confirm the grant, too, and a
+# Five acquires, three write-backs, five releases. A run of over 50 ms writes back to the other two as well. Where the machine is slow, a
 # release that cannot wait for the reply to the acquire brings its text over another connection.
 runs_with_13_requests() {
   local digests texts
   digests=$(calls evalsha)
   texts=$(calls eval)
   rlock run counted -- true
-  [ "$(($(calls evalsha) - digests))" -eq 13 ] && [ "$(calls eval)" -eq "$texts" ]
+  [[ $(($(calls evalsha) - digests)) =~ ^1[35]$ ]] && [ "$(calls eval)" -eq "$texts" ]
 }
 
 @test "a run over five servers sends 13 requests, and no text of a script" {
@@ -202,7 +204,7 @@ runs_with_13_requests() {
 @test "a majority that hangs while we wait: 69 or 75 in time, and nothing stays anywhere" {
   in_use 3
   hold job
-  queue_up job -w 3 -- touch started
+  queue_up job -w 6 -- touch started
   signal_server STOP 2 3
   code=0
   wait "$waiter" || code=$?
@@ -223,7 +225,7 @@ runs_with_13_requests() {
 
 @test "a renewal restores the lock on a server that lost it" {
   in_use 3
-  hold job -t 6s
+  hold job -t 12s
   at_server 2 redis flushall
   eventually held_at 2 job
   signal_server KILL 3
@@ -232,14 +234,15 @@ runs_with_13_requests() {
   eventually no_trace job 1 2
 }
 
+not_counted() { [[ $(rlock status job) == *"not counted until"* ]]; }
+
 @test "a server that has just started and may have lost locks is not counted" {
   quorum 3
   end_server "$quorum_folder/3"
   rm -rf "${quorum_folder:?}/3"
   serve "$quorum_folder/3" --appendonly no
   rlock run job -- true
-  run rlock status job
-  [[ $output == *"not counted until"* ]]
+  eventually not_counted
   signal_server KILL 2
   run -69 --separate-stderr rlock run job -- touch started
   says '"job"' "$quorum_folder/3/s: not counted until" "may have lost locks"

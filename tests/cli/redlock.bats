@@ -68,7 +68,7 @@ plain() { rlock "$1" --format plain "${@:2}"; }
   rlock run --format plain warm -- true
   signal_server KILL 1
   signal_server STOP 2
-  run -0 plain run -t 5 --event-log events job -- sh -c 'until grep -q "\"renewed\"" events; do sleep 0.05; done'
+  run -0 plain run -t 12 --event-log events job -- sh -c 'until grep -q "\"renewed\"" events; do sleep 0.05; done'
   signal_server CONT 2
   nowhere job 3 4 5
   eventually nowhere job 2
@@ -77,10 +77,10 @@ plain() { rlock "$1" --format plain "${@:2}"; }
 @test "a majority that is hung or dead: 69, and what was taken is released" {
   quorum 5
   signal_server STOP 1 2 3
-  refuses 69 '"job"' "$quorum_folder/3/s" -- rlock run --format plain --connect-timeout 500ms job -- touch started
+  refuses 69 '"job"' "$quorum_folder/3/s" -- rlock run --format plain --connect-timeout 3s job -- touch started
   nowhere job 4 5
   signal_server KILL 1 2 3
-  refuses 69 '"job"' "only 2 of 5 servers" -- rlock run --format plain --connect-timeout 500ms job -- touch started
+  refuses 69 '"job"' "only 2 of 5 servers" -- rlock run --format plain --connect-timeout 3s job -- touch started
   nowhere job 4 5
 }
 
@@ -96,11 +96,10 @@ plain() { rlock "$1" --format plain "${@:2}"; }
 
 @test "a majority that lost the lock ends the run with 76; what is left is released" {
   quorum 3
-  hold job --format plain -t 6
+  hold job --format plain -t 12
   owner=$(plain status --json job | jq -r '.locks[0].holders[0].owner')
-  for i in 1 2 3; do eventually has "$i" job "$owner"; done
-  at_server 1 redis del job
-  at_server 2 redis del job
+  # Two have it; one that was late may never get it.
+  for i in 1 2 3; do at_server "$i" redis del job; done
   ends_with 76 "$holder"
   nowhere job 1 2 3
 }
@@ -111,14 +110,14 @@ plain() { rlock "$1" --format plain "${@:2}"; }
   started+=($!)
   at_server 1 redis set job other px 1000
   at_server 2 redis set job other px 1000
-  owner=$(plain acquire --ttl 2 --renew-while "${started[0]}" job)
-  eventually has 3 job "$owner"
+  owner=$(plain acquire --ttl 6 --renew-while "${started[0]}" job)
+  [ "$(plain status --json job | jq -r '.locks[0].holders[0].owner')" = "$owner" ]
   plain force-unlock --yes job
-  nowhere job 1 2 3
+  eventually nowhere job 1 2 3
   at_server 1 redis set again other px 1000
   at_server 2 redis set again other px 1000
-  owner=$(plain acquire --ttl 2 --renew-while "${started[0]}" again)
-  eventually has 3 again "$owner"
+  owner=$(plain acquire --ttl 6 --renew-while "${started[0]}" again)
+  [ "$(plain status --json again | jq -r '.locks[0].holders[0].owner')" = "$owner" ]
   kill -KILL "${started[0]}"
   eventually nowhere again 1 2 3
 }

@@ -12,8 +12,9 @@ load helpers/helpers
   run -0 rlock status b
   [[ $output != *deadlock* ]] || fail "$output"
   echo >b.go
-  eventually grep -qE '^rlock: warning: "b" is held by [^ ]+, which waits for "a", which this run holds: neither can go on$' one
   eventually grep -qE '"a" is held by [^ ]+, which waits for "b", which this run holds: neither can go on until this wait ends, in 10m$' two
+  # If it looked too early it looks again after a minute.
+  eventually grep -qE '^rlock: warning: "b" is held by [^ ]+, which waits for "a", which this run holds: neither can go on$' one
   run -0 rlock status a
   [[ $output == *'deadlock "a" is held by '*', which waits for "b", which is held by '*', which waits for "a"'* ]] || fail "$output"
   rlock status --json a | jq -e '.locks[0].deadlock | startswith("\"a\" is held by ")'
@@ -117,7 +118,7 @@ has_entries() { [ "$(about "$2" entries)" = "$1" ]; }
 }
 
 @test "an outer run that is killed leaves nothing that runs inside" {
-  hold_with 'rlock run lost -- rlock run other -- rlock run lost -- setsid --wait sh -c "exec 8>>alone; flock -n 8; echo \$\$ >up; sleep 1000"; :' lost -t 2
+  hold_with 'rlock run lost -- rlock run other -- rlock run lost -- setsid --wait sh -c "exec 8>>alone; flock -n 8; echo \$\$ >up; sleep 1000"; :' lost
   kill -KILL "$holder"
   eventually gone "$said"
   run -0 flock -w 60 alone true
@@ -196,7 +197,7 @@ spelled_otherwise() {
 
 @test "a left-over RLOCK_HELD restores no old token, and leaves no lock without a holder" {
   own
-  stale=$(rlock run -t 1 over -- sh -c 'printf %s "$RLOCK_HELD"')
+  stale=$(rlock run -t 4 over -- sh -c 'printf %s "$RLOCK_HELD"')
   last=$(rlock run over -- printenv RLOCK_TOKEN)
   redis flushall >/dev/null
   run -0 env RLOCK_HELD="$stale" "$RLOCK" run over -- printenv RLOCK_TOKEN

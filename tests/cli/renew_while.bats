@@ -15,8 +15,8 @@ await_steps() {
 }
 
 @test "--renew-while: held for many leases while the process lives, free when it has ended" {
-  steps while -t 3
-  run -75 rlock run -w 4 while -- true
+  steps while -t 6
+  run -75 rlock run -w 7 while -- true
   run -0 rlock status -q while --owner "$owner"
   [ "$(about while pid)" = "$job" ]
   end_job
@@ -28,14 +28,14 @@ await_steps() {
 @test "--renew-while survives the shell that asked, holds up no pipe, and leaves no zombie" {
   job
   # The command substitution ends although the renewer lives on.
-  owner=$(timeout 20 sh -c "rlock acquire outlived --renew-while $job -t 3; :")
+  owner=$(timeout 20 sh -c "rlock acquire outlived --renew-while $job -t 6; :")
   renewer=$(renewers outlived)
   [ -n "$renewer" ]
   [ "$(readlink "/proc/$renewer/cwd")" = / ]
   [ "$(ps -o sid= -p "$renewer" | tr -d ' ')" != "$(ps -o sid= -p $$ | tr -d ' ')" ]
   [ "$(find "/proc/$renewer/fd" -lname "*pipe:*" -o -lname "$here/*" | wc -l)" -eq 0 ]
   [ "$(ps -o ppid= -p "$renewer" | tr -d ' ')" != $$ ]
-  run -75 rlock run -w 4 outlived -- true
+  run -75 rlock run -w 7 outlived -- true
   run -0 rlock status -q outlived --owner "$owner"
   end_job
   eventually free outlived
@@ -43,7 +43,7 @@ await_steps() {
 }
 
 @test "--renew-while: release ends the renewer, the process goes on" {
-  steps finished -t 1
+  steps finished -t 6
   run -0 rlock release finished --owner "$owner"
   eventually no_renewer finished
   kill -0 "$job"
@@ -140,10 +140,10 @@ steps_of_one_shell() {
 }
 
 @test "--renew-while: a signal to the renewer, as to all processes of a job, leaves the lock to the steps" {
-  steps termed -t 1
+  steps termed -t 6
   for signal in TERM INT HUP QUIT USR1; do kill -$signal "$(renewers termed)"; done
   renewals=$(calls evalsha)
-  eventually called_more_than "$((renewals + 2))" evalsha
+  eventually called_more_than "$((renewals + 1))" evalsha
   run -0 rlock status -q termed --owner "$owner"
   end_job
   eventually free termed
@@ -151,7 +151,7 @@ steps_of_one_shell() {
 }
 
 @test "--renew-while: after a killed renewer the lock is free when its lease ends" {
-  steps murdered -t 1
+  steps murdered -t 3
   kill -KILL "$(renewers murdered)"
   eventually free murdered
 }

@@ -8,8 +8,8 @@ next_is_alone() {
 }
 
 @test "the lease is renewed for as long as the command runs" {
-  hold renewed -t 3
-  run -75 rlock run -w 4 renewed -- touch started
+  hold renewed -t 12
+  run -75 rlock run -w 13 renewed -- touch started
   let_go renewed
   nothing_left renewed
 }
@@ -80,7 +80,7 @@ next_is_alone() {
 }
 
 @test "a lock deleted by hand and taken by another owner: no grace period" {
-  hold_with 'trap "" TERM; echo >up; while :; do sleep 0.1; done' taken -t 9 -k 5m --event-log events 2>err
+  hold_with 'trap "" TERM; echo >up; while :; do sleep 0.1; done' taken -t 15 -k 5m --event-log events 2>err
   local first=$holder
   redis del 'rlock:{taken}:holders' >/dev/null
   hold taken
@@ -90,7 +90,7 @@ next_is_alone() {
 }
 
 @test "after FLUSHALL the lock is put back and the command never notices" {
-  hold wiped -t 3
+  hold wiped -t 12
   redis flushall >/dev/null
   eventually held wiped
   let_go wiped
@@ -108,7 +108,7 @@ next_is_alone() {
 }
 
 @test "--on-lost ignore: the command runs to its end, keeps its code, and a warning is given" {
-  hold_with 'echo >up; read -r _ <&9; exit 4' ignored -t 1 --on-lost ignore 2>err
+  hold_with 'echo >up; read -r _ <&9; exit 4' ignored -t 3 --on-lost ignore 2>err
   run -0 rlock force-unlock ignored --yes
   eventually free ignored
   gone "$holder" && fail "the command was ended"
@@ -118,7 +118,7 @@ next_is_alone() {
 }
 
 @test "a lost lease lets the command clean up: TERM first, KILL --kill-after later" {
-  hold_with 'trap "echo cleaned >cleaned; exit 0" TERM; echo >up; while :; do sleep 0.05; done' tidy -t 10 -k 1 2>err
+  hold_with 'trap "echo cleaned >cleaned; exit 0" TERM; echo >up; while :; do sleep 0.05; done' tidy 2>err
   run -0 rlock force-unlock tidy --yes
   ends_with 76 "$holder"
   [ "$(cat cleaned)" = cleaned ]

@@ -77,7 +77,7 @@ load helpers/helpers
 
 @test "exit 69: out of memory, and a holder from before can still renew and release" {
   own
-  hold full -t 3 --event-log log
+  hold full -t 12 --event-log log
   redis config set maxmemory 1 >/dev/null
   refuses 69 lock "$SERVER/s"
   nothing_left lock

@@ -3,7 +3,7 @@
 load helpers/helpers
 
 @test "connections that the server kills are replaced, and the command never notices" {
-  hold killed -t 3 --event-log log
+  hold killed -t 12 --event-log log
   one_more renewed redis client kill type normal
   one_more renewed redis client kill type normal
   let_go killed
@@ -35,15 +35,15 @@ load helpers/helpers
 
 @test "a server that closes idle connections causes no error" {
   own --timeout 1
-  hold idle -t 6 --event-log log
-  eventually logged renewed 2
+  hold idle -t 12 --event-log log
+  eventually logged renewed
   ! logged renew-failed || fail "$(cat log)"
   let_go idle
   nothing_left idle
 }
 
 @test "SCRIPT FLUSH is invisible to holder and waiter" {
-  hold flushed -t 6 --event-log log
+  hold flushed -t 12 --event-log log
   queue_up flushed
   one_more renewed redis script flush
   redis script flush >/dev/null
@@ -54,10 +54,10 @@ load helpers/helpers
 
 @test "a script that keeps the server busy for less than the lease is waited for" {
   own --busy-reply-threshold 100
-  hold busy -t 9 --event-log log
+  hold busy -t 15 --event-log log
   start redis-cli -s "$SERVER/s" eval 'while true do end' 0
   eventually logged renew-failed 1 BUSY
-  run -69 --separate-stderr rlock run --connect-timeout 300ms other -- touch started
+  run -69 --separate-stderr rlock run --connect-timeout 1s other -- touch started
   says other BUSY
   one_more renewed redis script kill
   let_go busy
@@ -72,18 +72,18 @@ load helpers/helpers
 }
 
 @test "a key of the lock that is overwritten by hand ends the command with 76, and is left alone" {
-  hold overwritten -t 2 2>err
+  hold overwritten -t 6 2>err
   redis set 'rlock:{overwritten}:holders' precious >/dev/null
   ends_with 76 "$holder"
   grep -q 'overwritten.*is used for something else' err || fail "$(cat err)"
-  [ "$(wc -l <err)" -eq 1 ] || fail "$(cat err)"
+  [ "$(grep -vc 'unless the server answers$' err)" -eq 1 ] || fail "$(cat err)"
   [ "$(redis get 'rlock:{overwritten}:holders')" = precious ]
   reset_server
 }
 
 @test "too few replicas: a new holder is refused, one from before goes on where that passes" {
   own
-  hold replicated -t 9 --event-log log
+  hold replicated -t 15 --event-log log
   redis config set min-replicas-to-write 1 >/dev/null
   run -69 --separate-stderr rlock run other -- touch started
   says other NOREPLICAS
@@ -94,7 +94,7 @@ load helpers/helpers
 
 @test "a release that the server refuses is reported, and the lock expires by itself" {
   own
-  hold refused -t 3 2>err
+  hold refused -t 12 2>err
   redis config set min-replicas-to-write 1 >/dev/null
   let_go refused
   grep -q 'refused.*was not confirmed.*NOREPLICAS' err || fail "$(cat err)"
@@ -108,7 +108,7 @@ load helpers/helpers
   redis() { redis-cli -s "$SERVER/s" -a canary-secret --no-auth-warning "$@"; }
   echo canary-secret >password
   export RLOCK_URL="unix://$SERVER/s"
-  hold secret -t 3 -v --event-log log --password-file password 2>err
+  hold secret -t 12 -v --event-log log --password-file password 2>err
   start rlock run -v --password-file password secret -- sh -c 'echo "$RLOCK_HELD" >environment' 2>waiter-err
   waiter=$!
   export RLOCK_URL="unix://:canary-secret@$SERVER/s"
@@ -123,8 +123,7 @@ load helpers/helpers
   done
   redis --raw hgetall 'rlock:{secret}:who' >>shown
   grep -q '"command"' shown || fail "no record"
-  redis client kill type normal >/dev/null
-  eventually logged renewed 2
+  one_more renewed redis client kill type normal
   hand_over secret
   RLOCK_URL="unix://:canary-secret-no@$SERVER/s" run -77 rlock -v run secret -- true
   echo "$output" >>shown

@@ -43,14 +43,16 @@ present() {
 }
 
 @test "doctor shows until when the certificate is valid, and warns in its last two weeks" {
-  for days in 13 16; do
-    issue "$PKI" "days$days" "subjectAltName=DNS:localhost,IP:127.0.0.1" -startdate 20200101000000Z \
-      -enddate "$(date -u -d "+$days days" +%Y%m%d)000000Z"
+  local soon later end
+  soon=$(date -u -d '+13 days' +%F)
+  later=$(date -u -d '+16 days' +%F)
+  for end in "$soon" "$later"; do
+    issue "$PKI" "$end" "subjectAltName=DNS:localhost,IP:127.0.0.1" -startdate 20200101000000Z -enddate "${end//-/}000000Z"
   done
-  present days16
-  [[ $(rlock doctor) == *"ok    tls"*"valid until $(date -u -d '+16 days' +%F)"* ]] || fail "$(rlock doctor)"
-  present days13
-  [[ $(rlock doctor) == *"warn  tls"*"expires on $(date -u -d '+13 days' +%F), in "1[12]d* ]] || fail "$(rlock doctor)"
+  present "$later"
+  [[ $(rlock doctor) == *"ok    tls"*"valid until $later"* ]] || fail "$(rlock doctor)"
+  present "$soon"
+  [[ $(rlock doctor) == *"warn  tls"*"expires on $soon, in "1[12]d* ]] || fail "$(rlock doctor)"
 }
 
 @test "a run by name and by address, silent, and it leaves nothing behind" {
@@ -141,8 +143,8 @@ present() {
   unset RLOCK_CACERT
   hashed_folder
   job
-  rlock acquire --cacertdir hashed relative --renew-while "$job" -t 3 >owner
-  run -75 rlock run --cacertdir hashed -w 4 relative -- true
+  rlock acquire --cacertdir hashed relative --renew-while "$job" -t 6 >owner
+  run -75 rlock run --cacertdir hashed -w 7 relative -- true
   end_job
   RLOCK_CACERTDIR=hashed run -0 rlock run -w 30 relative -- true
 }

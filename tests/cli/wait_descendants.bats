@@ -11,7 +11,8 @@ load helpers/helpers
 }
 
 @test "the lease is renewed for a descendant" {
-  run -3 rlock run -t 2 --wait-descendants renewed -- sh -c 'setsid sleep 5 & exit 3'
+  run -3 rlock run -t 12 --event-log log --wait-descendants renewed -- \
+    sh -c 'setsid sh -c "until grep -q renewed log; do sleep 0.05; done" & exit 3'
 }
 
 @test "--max-run ends what was left behind" {
