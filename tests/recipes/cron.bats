@@ -46,9 +46,9 @@ needs_cron() {
   PATH=$PATH:/usr/sbin
   command -v cron >/dev/null || skip "cron is not installed"
   unshare -mpuf --mount-proc true 2>/dev/null || skip "this machine refuses new namespaces"
-  # The clocks of cron and of its jobs are ahead: their next minute begins in five seconds, for one test after the other.
+  # The clocks of cron and of its jobs are ahead: their next minute begins in fifteen seconds, for one test after the other.
   redis flushall >/dev/null
-  ahead=$(((115 - $(date +%s) % 60) % 60))
+  ahead=$(((105 - $(date +%s) % 60) % 60))
 }
 
 # tick COMMAND…: until it succeeds, two minutes at most: a host that came too late for a tick has the next one a minute later.

@@ -8,7 +8,7 @@ page=$BATS_TEST_DIRNAME/../../man/rlock-recipes.7
 # programs: the commands of the page, and what holds them.
 programs() {
   program bin/backup.sh 'echo backed up'
-  program bin/daemon.sh "sh -c 'exec 9<>daemon.go; echo >daemon.runs; read -r _ <&9' >/dev/null 2>&1 & read -r _ <daemon.runs"
+  program bin/daemon.sh "sh -c 'exec 9<>daemon.go; echo >daemon.runs; read -r _ <&9' >/dev/null 2>&1 & read -r _ <daemon.runs; echo >>daemons"
   mkfifo daemon.go daemon.runs flock.go
 }
 
@@ -55,18 +55,21 @@ each_pair() {
   echo 1<>flock.go
 }
 
+started_daemons() { [ "$(wc -l <daemons)" -eq "$1" ]; }
+
 @test "for a daemon that the command left behind flock holds the lock, and rlock with --wait-descendants" {
   programs
   flock job.lock daemon.sh
   run -1 flock -n job.lock true
   echo 1<>daemon.go
+  eventually flock -n job.lock true
   rlock run job -- daemon.sh
   run -0 rlock run -n job -- true
-  echo 1<>daemon.go
   start sh -c "exec $(commands rlock | grep -e --wait-descendants)"
   local held=$!
-  eventually held job
+  eventually started_daemons 3
   run -75 rlock run -n job -- true
-  echo 1<>daemon.go
+  # The daemon of before takes one of them.
+  printf '\n\n' 1<>daemon.go
   ends_with 0 "$held"
 }

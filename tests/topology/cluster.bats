@@ -110,7 +110,7 @@ dumped() {
   for step in 0 3 100; do
     move_keys "$slot" "$from" "$to" "$step"
     before=$(dumped mover)
-    run -69 --separate-stderr rlock run -n --connect-timeout 300ms mover -- touch started
+    run -69 --separate-stderr rlock run -n mover -- touch started
     [[ $stderr == *TRYAGAIN* ]] || fail "after $step keys: $stderr"
     [ "$(dumped mover)" = "$before" ] || fail "something was written after $step keys"
   done
@@ -176,10 +176,10 @@ cluster_down() { at "$1" cluster info | grep -q cluster_state:fail; }
     [ "$(owner_of "$name")" = "$dead" ] || left+="$name "
   done
   crash "$dead"
-  run -69 --separate-stderr rlock status --all --connect-timeout 1s
+  run -69 --separate-stderr rlock status --all --connect-timeout 4s
   for name in $left; do [[ $output == *"$name "* ]] || fail "no $name in: $output"; done
   [[ $output != *alpha* && $output != *"no locks"* ]] || fail "$output"
   [[ $stderr == "rlock: cannot list locks: "*"127.0.0.1:$(port_of "$dead")"* ]] || fail "$stderr"
-  run -69 --separate-stderr rlock status --all --json --connect-timeout 1s
+  run -69 --separate-stderr rlock status --all --json --connect-timeout 4s
   [ "$(jq -r '[.locks[].name] | join(" ")' <<<"$output") " = "$(tr ' ' '\n' <<<"${left% }" | sort | paste -sd' ') " ] || fail "$output"
 }

@@ -23,10 +23,9 @@ load topology
 
 @test "kill -9 of the master: the command goes on, its lease moves to the new one" {
   group
-  hold kept --event-log log
+  hold kept -t 90 --event-log log
   replicated r0
-  fail_over
-  one_more renewed
+  one_more renewed crash r0
   run -75 rlock run -n kept -- true
   let_go kept
   run -1 rlock status -q kept
@@ -35,7 +34,7 @@ load topology
 
 @test "kill -9 of the master under a queue: the order is kept" {
   group
-  hold queue
+  hold queue -t 90
   line_up queue
   replicated r0
   fail_over
@@ -59,7 +58,7 @@ contend() {
   local code
   until [ -e enough ]; do
     code=0
-    rlock run --connect-timeout 30s -w 60 race -- flock -n -E 9 race.flock sh -c 'echo "$RLOCK_TOKEN" >>tokens; sleep 0.02' 2>>troubles || code=$?
+    rlock run --connect-timeout 90s -w 120 race -- flock -n -E 9 race.flock sh -c 'echo "$RLOCK_TOKEN" >>tokens; sleep 0.02' 2>>troubles || code=$?
     echo "$code" >>codes
   done
 }
@@ -86,14 +85,17 @@ taken_since() { [ "$(wc -l <tokens)" -gt "$1" ]; }
   run -1 rlock status -q race
 }
 
+# It refuses as long as it has not asked the replicas.
+agrees_to_fail_over() { [ "$(at s0 sentinel failover "$master_name")" = OK ]; }
+
 blocked_at() { [ "$(at "$1" info clients | tr -d '\r' | sed -n 's/^blocked_clients://p')" -eq "$2" ]; }
 
 @test "SENTINEL FAILOVER while held and while queued: nobody loses anything" {
   group
-  hold planned --event-log log
+  hold planned -t 90 --event-log log
   queue_up planned
   replicated r0
-  at s0 sentinel failover "$master_name"
+  eventually agrees_to_fail_over
   eventually deposed r0
   # The waiter, and the holder's connection for messages of operators.
   eventually blocked_at "$(master)" 2
@@ -103,7 +105,7 @@ blocked_at() { [ "$(at "$1" info clients | tr -d '\r' | sed -n 's/^blocked_clien
 
 @test "a deposed master is not believed, though it still says master and its connections live" {
   group
-  hold torn -t 45 --event-log log
+  hold torn -t 90 --event-log log
   replicated r0
   # Its connection to the master is open: only the sentinels know that it is no longer the master.
   eventually logged renewed
@@ -133,7 +135,7 @@ connected() { ss -Htnp state established "dport = :$2" | grep -q "pid=$1,"; }
   run -0 rlock run late -- true
   old=$(port_of r0)
   stop r0
-  start rlock run --connect-timeout 60s late -- touch started
+  start rlock run --connect-timeout 120s late -- touch started
   late=$!
   eventually connected "$late" "$old"
   eventually deposed r0
@@ -147,7 +149,7 @@ connected() { ss -Htnp state established "dport = :$2" | grep -q "pid=$1,"; }
 
 @test "a lock that the fail-over lost is put back where nobody had it since" {
   group
-  hold lost --event-log log
+  hold lost -t 60 --event-log log
   # From now on nothing reaches the replicas but the link itself.
   token=$(rlock status --json lost | jq '.locks[0].holders[0].token')
   replicated r0
@@ -162,13 +164,13 @@ connected() { ss -Htnp state established "dport = :$2" | grep -q "pid=$1,"; }
 
 @test "a sentinel that is cut off with the old master is not believed: the command ends inside its lease" {
   group
-  hold alone -t 3 --event-log log
+  hold alone -t 9 --event-log log
   eventually logged renewed
   stop s1
   stop s2
   ends_with 76 "$holder"
   jq -se '[.[] | select(.event == "renewed") | .t_ns] as $renewed | [.[] | select(.event == "exited") | .t_ns] as $exited |
-    $exited[0] - $renewed[-1] < 3000000000' log || fail "it outlived its lease: $(cat log)"
+    $exited[0] - $renewed[-1] < 9000000000' log || fail "it outlived its lease: $(cat log)"
   refuses 69 majority -- rlock run alone -- touch started
   go_on s1
   go_on s2

@@ -32,7 +32,7 @@ present() { at "$1" config set tls-cert-file "$PKI/$2.crt" tls-key-file "$PKI/$2
   export RLOCK_URL=rediss${RLOCK_URL#redis}
   run -7 --separate-stderr rlock run job -- sh -c 'exit 7'
   silent
-  hold job -t 20
+  hold job -t 90
   replicated r0
   fail_over
   let_go job

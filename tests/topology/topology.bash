@@ -68,6 +68,8 @@ sentinel failover-timeout $master_name 3000
 ${group_password:+sentinel auth-pass $master_name $group_password}
 CONF
   node "$1" "$2" --sentinel
+  # Else it does nothing for 30 s where this machine stood still for two.
+  at "$1" ${sentinel_password:+-a "$sentinel_password"} sentinel debug tilt-trigger 600000 >/dev/null
 }
 
 # group ARG…: of the data servers; $group_password is theirs, $sentinel_lines the sentinels' own.
@@ -120,7 +122,7 @@ replicated() { [ "$(at "$1" wait "${2:-2}" 1000)" -ge "${2:-2}" ]; }
 
 # ---- a cluster: three masters c0, c1, c2, each with a replica among c3, c4, c5 ----
 
-# cluster REPLICAS ARG…: $REPLICAS of each master.
+# cluster REPLICAS ARG…: $REPLICAS of each master. A node has the timeout to greet another, too, and is asked to but once.
 cluster() {
   local replicas=$1 ports nodes i
   shift
@@ -128,7 +130,7 @@ cluster() {
   read -ra ports < <(free_ports $((2 * nodes)))
   local addresses=()
   for ((i = 0; i < nodes; i++)); do
-    node "c$i" "${ports[i]}" --cluster-enabled yes --cluster-node-timeout 1000 --cluster-port "${ports[nodes + i]}" "$@"
+    node "c$i" "${ports[i]}" --cluster-enabled yes --cluster-node-timeout 5000 --cluster-port "${ports[nodes + i]}" "$@"
     addresses+=("127.0.0.1:${ports[i]}")
   done
   redis-cli "${cli_options[@]}" --cluster create "${addresses[@]}" --cluster-replicas "$replicas" --cluster-yes >"$fleet/created" || return
