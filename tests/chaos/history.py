@@ -14,6 +14,8 @@ CLAIM_MS = 2000  # so long a grant may be claimed
 HEARTBEAT_MS = 15000
 SLICE_MS = 7000  # a waiter's longest sleep on a connection that has died unseen, and its reconnecting
 LONGEST_MS = 120000  # no fault lasts longer
+FROZEN = 400 * 10**6  # ns in which this machine ran nobody: leases may end in them
+THAW = 10**9  # ns until everybody who was late has come
 TOMBSTONE_MS = 60 * 1000  # so long a tombstone counts, but for that of one who was forced out
 FORCED = 7  # an owner with such a tombstone has an operator's note as well, in another key
 
@@ -114,6 +116,11 @@ class History:
 
     def server_ms(self, moment):
         return (moment + self.wall_offset) / 1e6
+
+    def frozen(self, moment):
+        """Whether this machine stood still just before: an instant of a command after its lease is nobody's fault then."""
+        return any(fault.name == "lag" and fault.end - fault.begin > FROZEN and fault.begin <= moment <= fault.end + THAW
+                   for fault in self.faults)
 
     def holds_by_owner(self):
         return {hold.owner: hold for hold in self.holds}

@@ -17,6 +17,7 @@ redis::Server at(const test::RedisServer& server) {
   redis::Server where;
   where.transport = redis::Transport::unix_socket;
   where.path = server.socket_path();
+  where.connect_timeout = std::chrono::seconds(30);  // as drive(): a machine may stand still
   return where;
 }
 

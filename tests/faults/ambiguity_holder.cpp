@@ -14,12 +14,12 @@ TEST_CASE("an acquire of unknown fate ends in one run or in none, and leaves not
     Scene scene;
     scene.proxy().inject(RequestKind::acquire, fault);
     TimePoint start = BootClock::now();
-    Rlock rlock = scene.through({"run"}, scene.brief());
+    Rlock rlock = scene.through({"run", "--connect-timeout", "8s"}, scene.brief());
     int status = rlock.status();
     CHECK(scene.proxy().injected() == 1);
     // The first contact is bounded by --connect-timeout, what may have been taken goes back in 0.5
     // s.
-    CHECK(since(start) < Millis(2'500) + kLoad);
+    CHECK(since(start) < Millis(8'500) + kLoad);
     std::set<Fault> quick{Fault::lose_request, Fault::lose_reply, Fault::late_reply};
     if (quick.contains(fault)) {
       CHECK(status == 7);
@@ -63,7 +63,7 @@ TEST_CASE("a renewal of unknown fate is repeated, and the command never notices"
   for_each_fault([](Fault fault) {
     Scene scene;
     scene.proxy().inject(RequestKind::renew, fault);
-    Rlock rlock = scene.through({"run", "-t", "9", "-k", "0.2", "--event-log", scene.event_log()},
+    Rlock rlock = scene.through({"run", "-t", "20", "-k", "0.2", "--event-log", scene.event_log()},
                                 scene.lasting());
     REQUIRE(rlock.job().line() == "up");
     CHECK(eventually([&] { return mentions(scene.events(), "\"renewed\""); }));
@@ -80,8 +80,9 @@ TEST_CASE("a renewal of unknown fate is repeated, and the command never notices"
 TEST_CASE("a renewal keeps the lease where every answer comes late") {
   Scene scene;
   scene.proxy().inject(RequestKind::any, Fault::late_reply, Often::always);
-  Rlock rlock = scene.through({"run", "-t", "7", "-k", "0", "--event-log", scene.event_log()},
-                              scene.lasting());
+  Rlock rlock = scene.through(
+      {"run", "--connect-timeout", "8s", "-t", "7", "-k", "0", "--event-log", scene.event_log()},
+      scene.lasting());
   REQUIRE(rlock.job().line() == "up");
   auto renewed_twice = [&] {
     std::string events = scene.events();
@@ -97,7 +98,7 @@ TEST_CASE("a renewal keeps the lease where every answer comes late") {
 TEST_CASE("a renewal that comes after the release does not bring the lock back") {
   Scene scene;
   scene.proxy().inject(RequestKind::renew, Fault::late_request, Often::always);
-  Rlock rlock = scene.through({"run", "-t", "9"}, scene.lasting());
+  Rlock rlock = scene.through({"run", "-t", "20"}, scene.lasting());
   REQUIRE(rlock.job().line() == "up");
   CHECK(eventually([&] { return scene.proxy().injected() > 0; }));
   scene.end_command();
@@ -110,9 +111,10 @@ TEST_CASE("a renewal that comes after the release does not bring the lock back")
 
 TEST_CASE("where no renewal comes through the command is dead before the server ends the lease") {
   for_each_fault([](Fault fault) {
+    if (fault == Fault::late_reply) return;  // it may come through
     Scene scene;
     scene.proxy().inject(RequestKind::renew, fault, Often::always);
-    Rlock rlock = scene.through({"run", "-t", "5"}, scene.lasting());
+    Rlock rlock = scene.through({"run", "-t", "12"}, scene.lasting());
     REQUIRE(rlock.job().line() == "up");
     TimePoint lease_end = scene.lease_end();
     rlock.job().rest();

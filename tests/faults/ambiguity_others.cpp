@@ -27,7 +27,7 @@ TEST_CASE("a wait that timed out leaves nothing, whatever becomes of its cancel"
     CHECK(scene.proxy().injected() == 1);
     CHECK(mentions(waiter.errors(), "\"" + scene.name() + "\" at 127.0.0.1:"));
     CHECK(mentions(waiter.errors(), "is still busy after "));
-    CHECK(scene.waiting(0));
+    CHECK(eventually([&] { return scene.waiting(0); }));
     CHECK(scene.count("alive") == "0");
     if (fault == Fault::late_request) CHECK(scene.proxy().deliver() == 1);
     scene.end_command();
@@ -50,7 +50,7 @@ TEST_CASE("a signal ends the wait within bounds, whatever becomes of the cancel"
     send_signal(waiter.job().pid(), SIGTERM);
     CHECK(waiter.status() == 128 + SIGTERM);
     CHECK(since(start) < Millis(5'000) + kLoad);
-    CHECK(scene.waiting(0));
+    CHECK(eventually([&] { return scene.waiting(0); }));
     if (fault == Fault::late_request) CHECK(scene.proxy().deliver() == 1);
     scene.end_command();
     CHECK(holder.status() == 7);

@@ -27,6 +27,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 constexpr Millis kPatience{60'000};
+const std::string kAnswered = "20s";  // the connect timeout where the server answers at once
 // Of one reply 16 MiB are read; the copies of it (as text, escaped, as JSON) make several times
 // that.
 constexpr size_t kMemory = size_t{256} << 20;
@@ -220,7 +221,7 @@ TEST_CASE("a reply that breaks off is tried again and then refused, whatever the
       peer.next("SETNAME");
       peer.send("+OK\r\n+OK\r\n*7\r\n:1\r\n$1000\r\n\x1b[31m");
     });
-    Shown shown = before(server, words, "3s");  // for a second try on a busy machine, too
+    Shown shown = before(server, words, "5s");  // for a second try on a busy machine, too
     check(shown);
     CHECK(shown.code == 69);
     CHECK(server.connections() > 1);
@@ -265,7 +266,7 @@ TEST_CASE("well-formed replies with hostile content are shown escaped") {
     CAPTURE(row.words[0]);
     CAPTURE(row.reply.substr(0, 100));
     FakeServer server(always(row.mark, row.reply));
-    Shown shown = before(server, row.words);
+    Shown shown = before(server, row.words, kAnswered);
     check(shown);
     CHECK(shown.code == row.code);
   }
@@ -296,7 +297,7 @@ TEST_CASE("a listing without an end is abandoned, and its memory is bounded") {
   for (const Row& row : rows) {
     CAPTURE(row.words[0]);
     FakeServer server(row.script);
-    Shown shown = before(server, row.words);
+    Shown shown = before(server, row.words, kAnswered);
     check(shown);
     CHECK(shown.code == 69);
     CHECK(shown.text.find("the listing exceeds") != std::string::npos);
@@ -312,7 +313,7 @@ TEST_CASE("a listing whose cursor comes back is an error") {
         peer.send(array({bulk(cursors[page % cursors.size()]), array({})}));
       }
     });
-    Shown shown = before(server, {"status"});
+    Shown shown = before(server, {"status"}, kAnswered);
     check(shown);
     CHECK(shown.code == 69);
     CHECK(shown.text.find("SCAN does not end") != std::string::npos);
