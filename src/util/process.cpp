@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -28,43 +29,6 @@ struct ProcPath {
   }
 
   char text[48] = {};
-};
-
-// Walks the fields of a stat line after the name, which may itself hold blanks and brackets.
-class Fields {
- public:
-  explicit Fields(std::string_view line) noexcept {
-    size_t bracket = line.rfind(')');
-    if (bracket != std::string_view::npos) rest_ = line.substr(bracket + 1);
-  }
-  char letter() noexcept {
-    skip_blanks();
-    char c = rest_.empty() ? '?' : rest_.front();
-    if (!rest_.empty()) rest_.remove_prefix(1);
-    return c;
-  }
-  uint64_t number() noexcept {
-    skip_blanks();
-    uint64_t value = 0;
-    while (!rest_.empty() && rest_.front() != ' ') {
-      if (rest_.front() >= '0' && rest_.front() <= '9') {
-        value = value * 10 + static_cast<uint64_t>(rest_.front() - '0');
-      }
-      rest_.remove_prefix(1);
-    }
-    return value;
-  }
-  pid_t pid() noexcept { return static_cast<pid_t>(number()); }
-  void skip(int count) noexcept {
-    while (count-- > 0) number();
-  }
-  bool empty() const noexcept { return rest_.empty(); }
-
- private:
-  void skip_blanks() noexcept {
-    while (!rest_.empty() && rest_.front() == ' ') rest_.remove_prefix(1);
-  }
-  std::string_view rest_;
 };
 
 // /proc/PID/status of the process whose folder is open, but for its groups: a user may have
@@ -155,23 +119,23 @@ std::optional<ProcessStat> read_stat_in(int folder) noexcept {
   char line[1024];
   ssize_t length = file ? read(file.get(), line, sizeof line) : -1;
   if (length <= 0) return std::nullopt;
-  Fields fields({line, static_cast<size_t>(length)});
-  if (fields.empty()) return std::nullopt;
-  // Numbers of proc(5): state is 3.
+  std::string_view rest(line, static_cast<size_t>(length));
+  const size_t name_end = rest.rfind(')');  // the name may itself hold blanks and brackets
+  if (name_end == rest.npos) return std::nullopt;
+  rest.remove_prefix(name_end);
+  std::array<std::string_view, 50> fields;  // by their numbers in proc(5); 2 is the name
+  for (size_t at = 2; at < fields.size(); ++at) fields[at] = take_until(rest, ' ');
+  auto number = [&](size_t at) { return parse_number<uint64_t>(fields[at]).value_or(0); };
   ProcessStat stat;
-  stat.state = fields.letter();
-  stat.parent = fields.pid();
-  stat.group = fields.pid();
-  stat.session = fields.pid();
-  fields.skip(2);
-  stat.flags = fields.number();  // 9
-  fields.skip(10);
-  stat.threads = fields.number();  // 20
-  fields.skip(1);
-  stat.born = fields.number();  // 22
-  fields.skip(25);
-  stat.arguments = fields.number();  // 48
-  stat.arguments_end = fields.number();
+  if (!fields[3].empty()) stat.state = fields[3].front();
+  stat.parent = static_cast<pid_t>(number(4));
+  stat.group = static_cast<pid_t>(number(5));
+  stat.session = static_cast<pid_t>(number(6));
+  stat.flags = number(9);
+  stat.threads = number(20);
+  stat.born = number(22);
+  stat.arguments = number(48);
+  stat.arguments_end = number(49);
   return stat;
 }
 
