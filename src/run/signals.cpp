@@ -52,15 +52,11 @@ void open_standard_descriptors() {
 
 Result<Signals> Signals::take() {
   Signals signals;
-  sigset_t blocked;
-  sigemptyset(&blocked);
-  sigemptyset(&signals.watched_);
+  sigset_t blocked = util::signal_set({SIGCHLD, SIGWINCH});
   for (int signal : kTerminating) block(signal, blocked, signals.watched_);
   for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) {
     block(signal, blocked, signals.watched_);
   }
-  sigaddset(&blocked, SIGCHLD);
-  sigaddset(&blocked, SIGWINCH);
   sigprocmask(SIG_BLOCK, &blocked, &signals.inherited_mask_);
   // cron may start us with SIGCHLD ignored: then no child could be waited for.
   set_disposition(SIGCHLD, SIG_DFL, &signals.inherited_chld_);
@@ -72,25 +68,21 @@ Result<Signals> Signals::take() {
   return signals;
 }
 
-Status Signals::watch_command() {
-  sigaddset(&watched_, SIGCHLD);
-  if (!ignored(SIGWINCH)) sigaddset(&watched_, SIGWINCH);
+Status Signals::watch(std::initializer_list<int> more) {
+  for (int signal : more) sigaddset(&watched_, signal);
   if (signalfd(fd_.get(), &watched_, 0) < 0)
     return util::system_error("cannot watch signals: signalfd");
   return Done{};
 }
 
+Status Signals::watch_command() {
+  return ignored(SIGWINCH) ? watch({SIGCHLD}) : watch({SIGCHLD, SIGWINCH});
+}
+
 Status Signals::watch_stops() {
-  sigset_t stops;
-  sigemptyset(&stops);
-  for (int signal : {SIGTSTP, SIGCONT}) {
-    sigaddset(&stops, signal);
-    sigaddset(&watched_, signal);
-  }
+  const sigset_t stops = util::signal_set({SIGTSTP, SIGCONT});
   sigprocmask(SIG_BLOCK, &stops, nullptr);
-  if (signalfd(fd_.get(), &watched_, 0) < 0)
-    return util::system_error("cannot watch signals: signalfd");
-  return Done{};
+  return watch({SIGTSTP, SIGCONT});
 }
 
 bool Signals::next(signalfd_siginfo& info) {
@@ -153,9 +145,7 @@ void die_by(int signal) {
   rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
   set_disposition(signal, SIG_DFL, nullptr);
-  sigset_t only;
-  sigemptyset(&only);
-  sigaddset(&only, signal);
+  const sigset_t only = util::signal_set({signal});
   raise(signal);
   sigprocmask(SIG_UNBLOCK, &only, nullptr);
   _exit(128 + signal);

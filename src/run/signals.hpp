@@ -5,8 +5,10 @@
 #include <sys/signalfd.h>
 
 #include <cstdint>
+#include <initializer_list>
 
 #include "util/fd.hpp"
+#include "util/process.hpp"
 #include "util/result.hpp"
 
 namespace rlock::run {
@@ -41,8 +43,10 @@ class Signals {
 
  private:
   Signals() = default;
+  Status watch(std::initializer_list<int> more);
+
   util::Fd fd_;
-  sigset_t watched_{};
+  sigset_t watched_ = util::signal_set({});
   sigset_t inherited_mask_{};
   struct sigaction inherited_chld_ {};
   struct sigaction inherited_pipe_ {};

@@ -21,11 +21,10 @@ util::Fd watch_for_stops() {
   struct sigaction action {};
   if (sigaction(SIGTSTP, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) return {};
   // Blocked by the caller: then it stops neither us nor the command, which inherits that.
-  sigset_t stop;
-  if (pthread_sigmask(SIG_BLOCK, nullptr, &stop) != 0 || sigismember(&stop, SIGTSTP) == 1)
+  sigset_t blocked;
+  if (pthread_sigmask(SIG_BLOCK, nullptr, &blocked) != 0 || sigismember(&blocked, SIGTSTP) == 1)
     return {};
-  sigemptyset(&stop);
-  sigaddset(&stop, SIGTSTP);
+  const sigset_t stop = util::signal_set({SIGTSTP});
   return util::Fd(signalfd(-1, &stop, SFD_NONBLOCK | SFD_CLOEXEC));
 }
 
@@ -63,10 +62,8 @@ void Terminal::give_to(pid_t group) const {
 
 // Never read from the descriptor: what is pending there a CONT still takes back.
 void Terminal::stop() const {
-  sigset_t stop;
+  const sigset_t stop = util::signal_set({SIGTSTP});
   sigset_t before;
-  sigemptyset(&stop);
-  sigaddset(&stop, SIGTSTP);
   pthread_sigmask(SIG_UNBLOCK, &stop, &before);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }

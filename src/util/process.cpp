@@ -304,17 +304,13 @@ int start_detached(std::function<void()> body) {
     (*mine)();
     return nullptr;
   };
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
+  const SignalBlock all;  // as the thread inherits it
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
   int error = pthread_create(&thread, &attributes, run, owned.get());
   if (error == 0) (void)owned.release();
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
   return error;
 }
@@ -326,9 +322,7 @@ SignalBlock::SignalBlock() noexcept {
 }
 
 SignalBlock::SignalBlock(int signal) noexcept {
-  sigset_t only;
-  sigemptyset(&only);
-  sigaddset(&only, signal);
+  const sigset_t only = signal_set({signal});
   pthread_sigmask(SIG_BLOCK, &only, &before_);
 }
 

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -189,6 +190,14 @@ int run_apart(const std::function<void()>& body);
 // Starts a thread that nobody joins, with every signal blocked: signals are the main thread's.
 // Returns an errno, 0 for none.
 int start_detached(std::function<void()> body);
+
+// The set of these signals. Async-signal-safe.
+inline sigset_t signal_set(std::initializer_list<int> signals) noexcept {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int signal : signals) sigaddset(&set, signal);
+  return set;
+}
 
 // Blocks signals in this thread for as long as it lives.
 class SignalBlock {
