@@ -50,13 +50,16 @@ class SystemPoller final : public Poller {
   Interrupts interrupts_;
 };
 
-// Drives to the end: the result, or ErrorKind::unavailable (Retry::later) at the deadline or
-// interrupt.
+inline Error no_answer(const std::string& server) {
+  return {ErrorKind::unavailable, server + ": no answer in time", Retry::later};
+}
+
+// Drives to the end: the result, or no_answer() at the deadline or interrupt.
 template <class T>
 Result<T> finish(Poller& poller, InFlight<T> request, TimePoint deadline, const std::string& server,
                  Interruptible interruptible = Interruptible::yes) {
   if (poller.drive(*request, deadline, interruptible) == PollResult::done) return request->take();
-  return Error{ErrorKind::unavailable, server + ": no answer in time", Retry::later};
+  return no_answer(server);
 }
 
 struct RetryLimits {

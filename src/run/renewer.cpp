@@ -93,8 +93,7 @@ Result<Reply> take(Flight& flight) {
     if (request->has_stragglers()) flight.stragglers = std::move(request);
     return reply;
   }
-  return Error{ErrorKind::unavailable, flight.store->server() + ": no answer in time",
-               Retry::later};
+  return lock::no_answer(flight.store->server());
 }
 
 template <class Flight>

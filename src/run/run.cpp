@@ -175,10 +175,6 @@ Success success_of(const RunContext& context, const HeldLock& held_lock,
   return Success::unconfirmed;
 }
 
-Error no_answer(const lock::LockStore& store) {
-  return {ErrorKind::unavailable, store.server() + ": no answer in time", Retry::later};
-}
-
 }  // namespace
 
 Result<lock::ReleaseReply> release_until(lock::LockStore& store, lock::ReleaseCall call,
@@ -201,8 +197,8 @@ Result<lock::ReleaseReply> release_until(lock::LockStore& store, lock::ReleaseCa
            lock::PollResult::interrupted) {
       if (interrupt.ends()) return stopped;
     }
-    auto reply = driven == lock::PollResult::done ? request->take()
-                                                  : Result<lock::ReleaseReply>(no_answer(store));
+    Result<lock::ReleaseReply> reply = lock::no_answer(store.server());
+    if (driven == lock::PollResult::done) reply = request->take();
     if (poller.now() >= give_up) attempt *= 2;  // the server may just be slow
     if (reply || reply.error().retry != Retry::later) return reply;
     // The error of an attempt that `until` cut short explains less than the one before it.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lock/poller.hpp"
 #include "lock/quorum/try.hpp"
 #include "lock/timing.hpp"
 
@@ -308,10 +309,7 @@ InFlight<ClosureReply> QuorumStore::set_closure(const ClosureCall& call) {
         }
         auto set = [call, seen = look->seen](LockServer& store, size_t i,
                                              TimePoint) -> InFlight<ClosureReply> {
-          if (!seen[i]) {
-            const std::string text = store.server() + ": no answer in time";
-            return ready<ClosureReply>(Error{ErrorKind::unavailable, text, Retry::later});
-          }
+          if (!seen[i]) return ready<ClosureReply>(no_answer(store.server()));
           if (!*seen[i]) return ready<ClosureReply>(seen[i]->error());
           ClosureCall one = call;
           one.seen = id_of((*seen[i])->closure);
