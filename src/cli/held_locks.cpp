@@ -9,7 +9,6 @@
 #include "cli/output/view.hpp"
 #include "cli/settings/connect.hpp"
 #include "lock/timing.hpp"
-#include "run/reentry.hpp"
 #include "util/process.hpp"
 #include "util/text.hpp"
 

@@ -15,7 +15,6 @@
 #include <type_traits>
 
 #include "lock/timing.hpp"
-#include "run/reentry.hpp"
 #include "run/renewer.hpp"
 #include "util/boot_timer.hpp"
 #include "util/text.hpp"

@@ -1,10 +1,9 @@
 // Runs in rlock, on the main thread.
 
-#include "run/reentry.hpp"
-
 #include <algorithm>
 
 #include "lock/timing.hpp"
+#include "run/run.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
 

@@ -13,7 +13,6 @@
 
 #include "lock/timing.hpp"
 #include "run/guard.hpp"
-#include "run/reentry.hpp"
 #include "run/supervisor.hpp"
 #include "util/random.hpp"
 

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "lock/timing.hpp"
-#include "run/reentry.hpp"
 #include "run/terminal.hpp"
 #include "util/boot_timer.hpp"
 #include "util/duration.hpp"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "run/reentry.hpp"
 #include "run/renewer.hpp"
 #include "run/run.hpp"
 #include "util/boot_timer.hpp"

@@ -1,7 +1,6 @@
-#include "run/reentry.hpp"
-
 #include <doctest/doctest.h>
 
+#include "run/run.hpp"
 #include "util/random.hpp"
 
 TEST_CASE("a renewal says what a put-back restores; a nested run knows it only of itself") {
