@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdio>
 
 namespace rlock::util {
 namespace {
@@ -114,13 +113,10 @@ std::string printable(std::string_view text) {
   while (!text.empty()) {
     size_t length = utf8_length(text);
     uint32_t code = length == 0 ? byte_at(text, 0) : decode(text, length);
-    char escaped[16];
     if (length == 0 || (hidden(code) && code < 0x80)) {
-      std::snprintf(escaped, sizeof escaped, "\\x%02x", static_cast<unsigned>(code));
-      out += escaped;
+      out += util::format("\\x{:02x}", code);
     } else if (hidden(code)) {
-      std::snprintf(escaped, sizeof escaped, "\\u{%x}", static_cast<unsigned>(code));
-      out += escaped;
+      out += util::format("\\u{{{:x}}}", code);
     } else {
       out += text.substr(0, length);
     }
@@ -228,15 +224,13 @@ bool matches(std::string_view pattern, std::string_view text) {
 }
 
 std::string percent_encoded(std::string_view text, std::string_view kept) {
-  constexpr char kDigits[] = "0123456789ABCDEF";
   std::string out;
   for (char c : text) {
     const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    const auto byte = static_cast<unsigned char>(c);
     if (letter || (c >= '0' && c <= '9') || kept.find(c) != kept.npos) {
       out += c;
     } else {
-      out += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
+      out += util::format("%{:02X}", static_cast<unsigned char>(c));
     }
   }
   return out;
