@@ -123,7 +123,6 @@ if not reply and not held then
     elseif args.at_once or full and not (supersedes and supersedes.replaces()) then
       s.note_refusal()
       reply = {'busy', waiters, s.obstacle(may_pass)}
-      if what then s.with_forgotten(reply) end
     else
       if s.lone then s.unfold() end
       -- Over a quorum the client chooses the ticket: the same on all servers, and never one of their tokens. A ticket of a
@@ -174,7 +173,6 @@ if not reply and not held then
       end
       reply = {'queued', tonumber(ticket or joined), position + 1, look_again, holder,
                SLICE * slices_at(position)}
-      if what then s.with_forgotten(reply) end
     end
   end
 end
@@ -202,12 +200,10 @@ if held and not reply then
       if stamp == 0 then line.state = 'held' end
       s.store_hold(owner, line, its_end, stamp)
       reply = {'granted', tonumber(line.token), line.words ~= '' and s.slot_of(line) or 0}
-      if what then s.with_forgotten(reply) end
     end
   elseif s.is_numbered(limit) and s.n_holders > 1 then
     -- The line was deleted, and its token with it. Which slot it had, and which the others have, is not known.
     reply = {'queued', math.max(1, given_ticket), 1, math.max(1, held - now), s.describe(owner, held), SLICE}
-    if what then s.with_forgotten(reply) end
   else
     s.n_holders = s.n_holders - 1
     grant_until = math.max(held, now + ttl)
@@ -222,6 +218,8 @@ if grant_until then
   if s.keep ~= rows then s.note_keep(rows) end
   s.grant(owner, line, grant_until, stamp)
   reply = {'granted', tonumber(line.token), line.words ~= '' and s.slot_of(line) or 0}
-  if what then s.with_forgotten(reply) end
 end
+
+local word = reply[1]
+if what and (word == 'granted' or word == 'queued' or word == 'busy') then s.with_forgotten(reply) end
 

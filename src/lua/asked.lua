@@ -42,7 +42,7 @@ function s.ended_reply(ends)
   end
   if kind and kind > REQUEUED then return {'gone', s.ended_as(kind), s.note_of(owner)} end
   if s.kind_of(ends[2]) then return {'gone', 'released', ''} end
-  if s.is_late(owner, stamp) then return {'gone', 'cancelled', ''} end
+  if stamp > 0 and stamp < s.stamp_of(owner) then return {'gone', 'cancelled', ''} end
   return nil
 end
 

@@ -31,7 +31,10 @@ end
 function s.run_row(owner, line, how, result, ends)
   if not line or line.state == 'granted' or line.token == '0' then return nil end
   local last_sign, noted, counted = ends, nil, nil
-  if how == 'expired' then last_sign, result = s.last_sign(line, ends) end
+  if how == 'expired' then  -- it died: when its lease was last renewed
+    last_sign = math.max(line.since, ends - line.ttl)
+    result = 'renewed:' .. last_sign
+  end
   if line.words ~= '' then
     result = string.match(line.words, ' result=(%S+)') or result
     counted = string.match(line.words, ' counted=(%S+)')

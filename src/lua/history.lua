@@ -22,12 +22,6 @@ end
 -- note stands before the record.
 function s.with_note(result, note) return note == '' and result or result .. '+' .. #note .. ' ' .. note end
 
--- Of a run that died: when its lease was last renewed, and as its result `renewed:` and that time.
-function s.last_sign(line, ends)
-  local renewed = math.max(line.since, ends - line.ttl)
-  return renewed, 'renewed:' .. renewed
-end
-
 -- Each loss is a failure, too; a release without a result (`-`), or of a run that was asked to stop and returned 0
 -- (`stopped`), is neither a success nor a failure. A run that was COUNTED when its lease ended is counted no more, but may
 -- still be the last success.

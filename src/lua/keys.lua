@@ -27,8 +27,6 @@ end
 
 function s.queue_ticket(owner) return s.n_queue > 0 and call('ZSCORE', QUEUE, owner) or nil end
 
-function s.is_late(owner, stamp) return stamp > 0 and stamp < s.stamp_of(owner) end
-
 -- A word of a holder's line: `result` is how its run ended while runs nested in it go on; `counted` shows that its lease
 -- ended before, and was put back.
 function s.line_word(line, name)

@@ -67,12 +67,6 @@ function s.once_part()
     return ' once=' .. what.field .. ' span=' .. s.int(what.span) .. ' asked=' .. s.int(what.asked) ..
            (what.max and ' max=' .. s.int(what.max) or '')
   end
-  function once.of(line)
-    local field = line and string.match(line.words or '', ' once=(%S+)')
-    if not field then return nil end
-    local function word(name) return tonumber(string.match(line.words, ' ' .. name .. '=(%d+)')) end
-    return {field = field, span = word('span') or 0, asked = word('asked') or now, max = word('max')}
-  end
 
   local function is_done(what, mark)
     if mark.ended == 0 then return false end
@@ -146,5 +140,8 @@ end
 
 -- What the owner of this line does once, or nil.
 function s.once_of(line)
-  return line and string.find(line.words, ' once=', 1, true) and s.once_part().of(line) or nil
+  local field = line and string.match(line.words, ' once=(%S+)')
+  if not field then return nil end
+  local function word(name) return tonumber(string.match(line.words, ' ' .. name .. '=(%d+)')) end
+  return {field = field, span = word('span') or 0, asked = word('asked') or now, max = word('max')}
 end

@@ -357,7 +357,7 @@ MUTANT("only writers see who died",
 MUTANT("a run that died ends when that is found",
        {"s.note_lapse(owner, line, tonumber(ends[i]))", "s.note_lapse(owner, line, now)"});
 MUTANT("a run that died ran until its lease ended",
-       {"local renewed = math.max(line.since, ends - line.ttl)", "local renewed = ends"});
+       {"last_sign = math.max(line.since, ends - line.ttl)", "last_sign = ends"});
 MUTANT("those who look do not see who failed", {"counts[13] = record_of_end(rows, failed_at)", ""});
 MUTANT("a lone hold that has ended goes after a minute",
        {"'PXAT', ends + 2592000000", "'PXAT', ends + 60000"});

@@ -30,7 +30,7 @@ CASE("the bytes of an older attempt, read after a newer one, change nothing") {
       "A lost attempt=1; A withdraws attempt=2 ticket=0; nobody holds");
 }
 MUTANT("an older attempt is accepted",
-       {"return stamp > 0 and stamp < s.stamp_of(owner)", "return false"},
+       {"if stamp > 0 and stamp < s.stamp_of(owner) then", "if false then"},
        {"if stamp <= s.stamp_of(owner) then", "if false then"});
 MUTANT("the number of the attempt is not kept", {"':' .. stamp .. ' ' .. word", "':0 ' .. word"});
 MUTANT("the number of the attempt is not read",
