@@ -4,7 +4,6 @@
 
 #include <cstdint>
 
-#include "lock/quorum/listeners.hpp"
 #include "lock_quorum_servers.hpp"
 
 namespace rlock::lock {

@@ -357,6 +357,82 @@ InFlight<ClosureReply> QuorumStore::check_closure(const ClosureCall& call,
                                WaitFor::certainty, undone);
 }
 
+// ---- waiting ----
+
+class WakeListeners::WakeWait final : public Reply<Wake> {
+ public:
+  WakeWait(WakeListeners& listeners, LockName name, Millis slice)
+      : listeners_(listeners),
+        name_(std::move(name)),
+        slice_(slice),
+        replies_(listeners.entries_.size()) {}
+
+  void wants(std::vector<pollfd>& out) const override {
+    for (const Listener& listener : listeners_.entries_) {
+      if (listener.request) listener.request->wants(out);
+    }
+  }
+
+  TimePoint due() const override {
+    TimePoint earliest = until_;
+    for (const Listener& listener : listeners_.entries_) {
+      if (listener.request) earliest = std::min(earliest, listener.request->due());
+    }
+    return earliest;
+  }
+
+  bool advance(TimePoint now) override {
+    if (until_ == TimePoint::min()) until_ = now + slice_;
+    for (size_t i = 0; i < replies_.size(); ++i) poll_listener(i, now);
+    const size_t woken = count_answers(replies_);
+    return woken >= listeners_.quorum_.majority() || (woken == 0 && too_few_listen()) ||
+           now >= until_;
+  }
+
+  Result<Wake> take() override {
+    if (count_answers(replies_) > 0) return Wake::woken;
+    if (too_few_listen()) return too_few_servers(listeners_.quorum_, errors_of(replies_));
+    return Wake::slept;
+  }
+
+ private:
+  bool too_few_listen() const {
+    const size_t failed = count_errors(errors_of(replies_));
+    return replies_.size() - failed < listeners_.quorum_.majority();
+  }
+
+  // A wait that ends at the server in the middle of ours is followed by another, so that every
+  // server can wake us at any time.
+  void poll_listener(size_t i, TimePoint now) {
+    Listener& listener = listeners_.entries_[i];
+    while (!replies_[i]) {
+      if (!listener.request) {
+        listener.request = listener.store->wait_for_wake(name_, *listeners_.owner_,
+                                                         std::max(slice_, timing::kLeastBlockTime));
+      }
+      if (!listener.request->advance(now)) return;
+      auto wake = listener.request->take();
+      listener.request.reset();
+      if (wake && *wake == Wake::slept) continue;
+      if (wake) until_ = std::min(until_, now + timing::kMoreWakesTime);
+      replies_[i] = std::move(wake);
+    }
+  }
+
+  WakeListeners& listeners_;
+  LockName name_;
+  Millis slice_;
+  Replies<Wake> replies_;  // wakes and failures
+  TimePoint until_ = TimePoint::min();
+};
+
+InFlight<Wake> WakeListeners::listen(const LockName& name, const Owner& owner, Millis slice) {
+  if (owner_ != owner) entries_.clear();
+  owner_ = owner;
+  while (entries_.size() < makers_.size()) entries_.push_back({makers_[entries_.size()]()});
+  return std::make_unique<WakeWait>(*this, name, slice);
+}
+
 InFlight<Wake> QuorumStore::wait_for_wake(const LockName& name, const Owner& owner, Millis slice) {
   return listeners_.listen(name, owner, slice);
 }
