@@ -148,7 +148,7 @@ QuorumStore::Acquisition& QuorumStore::acquisition_of(const AcquireCall& call) {
   if (!acquisition_ || acquisition_->owner != call.owner) {
     const auto earlier = static_cast<uint64_t>(std::chrono::microseconds(call.urgent).count());
     const uint64_t now = sources_.wall_micros();
-    acquisition_ = Acquisition{call.owner, {now - std::min(earlier, now - 1)}};
+    acquisition_ = Acquisition{call.owner, call.owner, {now - std::min(earlier, now - 1)}};
   }
   if (call.ticket.value != 0) acquisition_->ticket = call.ticket;
   return *acquisition_;

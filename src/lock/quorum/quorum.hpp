@@ -68,24 +68,26 @@ class QuorumStore : public LockServer {
   InFlight<GrantReach> complete_grant() override;
 
  protected:
-  std::vector<MakeServer> makers_;
-  QuorumSources sources_;
-  std::vector<Member> members_;
-  Quorum quorum_;
-
- private:
-  virtual bool acquired_here(const Owner& owner) const {
-    return acquisition_ && acquisition_->owner == owner;
-  }
-
   // One acquisition: its position in the queue and its tries.
   struct Acquisition {
     Owner owner;
-    Ticket ticket;
+    Owner tried;  // of the last try: of Redlock each further one has an owner of its own
+    Ticket ticket{};
     uint64_t attempts = 0;
     uint64_t ties = 0;  // in a row
     Token forgotten{};  // of what it does once
   };
+
+  std::vector<MakeServer> makers_;
+  QuorumSources sources_;
+  std::vector<Member> members_;
+  Quorum quorum_;
+  std::optional<Acquisition> acquisition_;
+
+ private:
+  bool acquired_here(const Owner& owner) const {
+    return acquisition_ && (acquisition_->owner == owner || acquisition_->tried == owner);
+  }
 
   struct Look;
 
@@ -106,7 +108,6 @@ class QuorumStore : public LockServer {
   WakeListeners listeners_;
   // Of the last grant, until it is completed or the next request is made.
   std::unique_ptr<Broadcast<RenewReply>> confirming_;
-  std::optional<Acquisition> acquisition_;
 };
 
 }  // namespace rlock::lock

@@ -47,22 +47,20 @@ InFlight<AcquireReply> RedlockStore::acquire(const AcquireCall& call) {
   if (auto fit = fits_quorum(call); !fit) {
     return ready<AcquireReply>(std::move(fit).error());
   }
-  if (redlock_acquisition_ && redlock_acquisition_->owner == call.owner) {
-    redlock_acquisition_->tried = Owner::fresh(sources_.random);
+  if (acquisition_ && acquisition_->owner == call.owner) {
+    acquisition_->tried = Owner::fresh(sources_.random);
   } else {
-    redlock_acquisition_ = RedlockAcquisition{call.owner, call.owner};
+    acquisition_ = Acquisition{call.owner, call.owner};
   }
   AcquireCall one = call;
-  one.owner = redlock_acquisition_->tried;
-  return std::make_unique<RedlockAcquire>(
-      members_, quorum_, sources_.random,
-      QuorumTry::Params{std::move(one), redlock_acquisition_->ties});
+  one.owner = acquisition_->tried;
+  return std::make_unique<RedlockAcquire>(members_, quorum_, sources_.random,
+                                          QuorumTry::Params{std::move(one), acquisition_->ties});
 }
 
 InFlight<CancelReply> RedlockStore::cancel(const CancelCall& call) {
   CancelCall tried = call;
-  if (redlock_acquisition_ && redlock_acquisition_->owner == call.owner)
-    tried.owner = redlock_acquisition_->tried;
+  if (acquisition_ && acquisition_->owner == call.owner) tried.owner = acquisition_->tried;
   return QuorumStore::cancel(tried);
 }
 
@@ -78,11 +76,6 @@ InFlight<GrantReach> RedlockStore::complete_grant() {
   return std::make_unique<QuorumRequest<GrantReach>>(
       std::make_unique<Broadcast<GrantReach>>(members_, nothing_more, Millis(0)),
       quorum_.majority(), WaitFor::certainty, merge);
-}
-
-bool RedlockStore::acquired_here(const Owner& owner) const {
-  return redlock_acquisition_ &&
-         (redlock_acquisition_->owner == owner || redlock_acquisition_->tried == owner);
 }
 
 InFlight<HistoryRows> RedlockStore::history(const LockName& name, uint64_t rows) {

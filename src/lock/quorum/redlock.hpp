@@ -37,18 +37,6 @@ class RedlockStore final : public QuorumStore {
   InFlight<HistoryRows> history(const LockName& name, uint64_t rows) override;
   InFlight<NamesPage> list_names(const std::string& cursor) override;
   InFlight<Wake> wait_for_wake(const LockName& name, const Owner& owner, Millis slice) override;
-
- private:
-  bool acquired_here(const Owner& owner) const override;
-
-  // One acquisition: its owner, and that of its last try.
-  struct RedlockAcquisition {
-    Owner owner;
-    Owner tried;
-    uint64_t ties = 0;  // in a row
-  };
-
-  std::optional<RedlockAcquisition> redlock_acquisition_;
 };
 
 }  // namespace rlock::lock
