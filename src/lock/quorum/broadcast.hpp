@@ -111,13 +111,10 @@ class Broadcast {
     return earliest;
   }
 
-  // True when a reply came.
-  bool advance(TimePoint now) {
-    size_t before = open_;
+  void advance(TimePoint now) {
     for (size_t i = 0; i < requests_.size(); ++i) {
       if (!requests_[i].rests()) advance(i, now);
     }
-    return open_ < before;
   }
 
   const Replies<T>& replies() const { return replies_; }
