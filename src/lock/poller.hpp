@@ -29,8 +29,6 @@ class Poller {
 // reads them.
 class SystemPoller final : public Poller {
  public:
-  using Interrupts = std::array<pollfd, 2>;
-
   explicit SystemPoller(int interrupt_fd = -1, int other_fd = -1)
       : interrupts_{{{interrupt_fd, POLLIN, 0}, {other_fd, POLLIN, 0}}} {}
   // The interrupt is that nobody reads from `fd` any more, whatever can be read from it.
@@ -45,9 +43,10 @@ class SystemPoller final : public Poller {
   PollResult pause(TimePoint until, Interruptible interruptible = Interruptible::yes) override;
 
  private:
-  const Interrupts& interrupts_for(Interruptible interruptible) const;
+  // True when an interrupt fired.
+  bool poll_until(std::vector<pollfd> fds, TimePoint until, Interruptible interruptible) const;
 
-  Interrupts interrupts_;
+  std::array<pollfd, 2> interrupts_;
 };
 
 inline Error no_answer(const std::string& server) {
