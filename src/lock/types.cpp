@@ -5,20 +5,10 @@
 #include "util/text.hpp"
 
 namespace rlock::lock {
-namespace {
-
-constexpr size_t kLongestName = 200;
-
-Error bad_name(std::string_view text, const char* why) {
-  return {ErrorKind::usage, util::format("bad lock name \"{}\": {}",
-                                         util::printable(util::shortened(text, 60)), why)};
-}
-
-}  // namespace
 
 const char* why_bad_name(std::string_view text) {
   if (text.empty()) return "it is empty";
-  if (text.size() > kLongestName) return "it is longer than 200 bytes";
+  if (text.size() > 200) return "it is longer than 200 bytes";
   if (!util::is_utf8(text)) return "it is not UTF-8";
   for (size_t i = 0; i < text.size(); ++i) {
     auto c = static_cast<unsigned char>(text[i]);
@@ -31,8 +21,10 @@ const char* why_bad_name(std::string_view text) {
 }
 
 Result<LockName> LockName::parse(std::string_view text) {
-  if (const char* why = why_bad_name(text)) return bad_name(text, why);
-  return LockName(text);
+  const char* why = why_bad_name(text);
+  if (why == nullptr) return LockName(text);
+  return Error{ErrorKind::usage, util::format("bad lock name \"{}\": {}",
+                                              util::printable(util::shortened(text, 60)), why)};
 }
 
 Result<Owner> Owner::parse(std::string_view text) {
