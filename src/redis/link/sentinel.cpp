@@ -59,7 +59,6 @@ Sentinels::Sentinels(std::vector<Server> sentinels, std::string master)
 
 void Sentinels::start() {
   vote_deadline_.reset();
-  elected_.reset();
   for (size_t i = 0; i < sentinels_.size(); ++i) {
     votes_[i] = NoAnswer{};
     sentinels_[i].start({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", master_});
@@ -85,8 +84,7 @@ bool Sentinels::advance(TimePoint now) {
   for (size_t i = 0; i < sentinels_.size(); ++i) {
     if (is_asked(i) && sentinels_[i].advance(now)) votes_[i] = read_vote(sentinels_[i]);
   }
-  elected_ = elect(votes_);
-  return elected_ || all_answered() || now >= *vote_deadline_;
+  return elect(votes_) || all_answered() || now >= *vote_deadline_;
 }
 
 SentinelVote Sentinels::read_vote(Connection& sentinel) const {
@@ -107,7 +105,7 @@ bool Sentinels::all_answered() const {
 }
 
 Result<HostPort> Sentinels::take() {
-  if (elected_) return *elected_;
+  if (auto master = elect(votes_)) return *std::move(master);
   return no_majority();
 }
 

@@ -58,7 +58,6 @@ class Sentinels {
   std::string label_;
   Millis vote_timeout_;
   std::optional<TimePoint> vote_deadline_;  // set by the first advance()
-  std::optional<HostPort> elected_;
 };
 
 // Sends commands to the master of a Sentinel group. The sentinels are asked before each command: a
