@@ -9,7 +9,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/types.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +18,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -289,11 +289,6 @@ bool is_listening(const Address& address) {
   return start_connect(address).state != ConnectState::failed;
 }
 
-void sleep_briefly() {
-  timespec time{0, std::chrono::nanoseconds(kPollInterval).count()};
-  nanosleep(&time, nullptr);
-}
-
 // An abstract socket, which no cleaner of old files can remove. The folder above is named by its
 // inode: containers that share a network have paths of their own.
 std::optional<Address> name_address(const std::string& folder) {
@@ -364,7 +359,7 @@ Result<std::optional<Claim>> claim_or_server(const std::string& folder, const Ad
     if (std::exchange(server, owner) != owner) asleep = Millis(0);
     if (owner > 0 && sleeps(owner)) asleep += kPollInterval;
     if (asleep >= kAsleepLimit || BootClock::now() >= deadline) return no_socket(folder, owner);
-    sleep_briefly();
+    std::this_thread::sleep_for(kPollInterval);
   }
 }
 
@@ -497,7 +492,7 @@ Result<bool> stop_local_server(const std::string& requested) {
   }
   const TimePoint deadline = BootClock::now() + kStartLimit;
   while (kill(pid, 0) == 0 && !(process && has_exited(process))) {
-    if (!process) sleep_briefly();
+    if (!process) std::this_thread::sleep_for(kPollInterval);
     if (BootClock::now() < deadline) continue;
     return Error{ErrorKind::unavailable,
                  util::format("local: the server of {0} (pid {1}) does not end; see {0}/rlock.log",
