@@ -185,41 +185,17 @@ using lock::NamesPage;
 constexpr const char* kListing = "list locks";
 constexpr const char* kReadHistory = "read the history of";
 
-// Of list_names: the cursor of SCAN, then the masters still to be read, the current one first, as
-// in `17 10.0.0.1:6379 10.0.0.2:6379`.
-struct Cursor {
-  std::string scan;
-  std::string masters;
-};
-
-Cursor cursor_of(const std::string& text) {
-  size_t space = text.find(' ');
-  return {text.substr(0, space), text.substr(space + 1)};
-}
-
-std::string cursor_text(const std::string& scan, const std::string& masters) {
-  return masters.empty() ? "" : scan + " " + masters;
-}
-
-HostPort first_of(const std::string& masters) {
-  return parse_host_port(masters.substr(0, masters.find(' '))).value_or(HostPort{});
-}
-
-std::string without_first(const std::string& masters) {
-  size_t space = masters.find(' ');
-  return space == std::string::npos ? "" : masters.substr(space + 1);
-}
-
+// The cursor of list_names is that of SCAN, then the masters still to be read, the current one
+// first, as in `17 10.0.0.1:6379 10.0.0.2:6379`.
 std::optional<Result<NamesPage>> first_page(const redisReply& nodes, const ClusterLink& cluster) {
   if (nodes.type != REDIS_REPLY_STRING) return std::nullopt;
-  std::string masters;
+  std::string cursor;
   const NodeNaming naming = cluster.uses_tls() ? NodeNaming::by_name : NodeNaming::by_address;
   for (const HostPort& at : masters_in(text_of(nodes), naming)) {
-    Server server = cluster.server_at(at);
-    if (!masters.empty()) masters += ' ';
-    masters += server.host + ":" + std::to_string(server.port);
+    const Server server = cluster.server_at(at);
+    cursor += (cursor.empty() ? "0 " : " ") + server.host + ":" + std::to_string(server.port);
   }
-  if (!masters.empty()) return NamesPage{{}, cursor_text("0", masters)};
+  if (!cursor.empty()) return NamesPage{{}, std::move(cursor)};
   return Error{ErrorKind::unavailable, cluster.node() + ": the node knows no master with slots",
                Retry::later};
 }
@@ -465,23 +441,27 @@ lock::InFlight<NamesPage> ClusterStore::list_masters() {
 
 lock::InFlight<NamesPage> ClusterStore::list_names(const std::string& cursor) {
   if (cursor.empty()) return list_masters();
-  auto [scanned, masters] = cursor_of(cursor);
-  HostPort at = first_of(masters);
+  std::string_view masters = cursor;
+  const std::string scanned(util::take_until(masters, ' '));
+  const HostPort at = parse_host_port(masters.substr(0, masters.find(' '))).value_or(HostPort{});
   if (!list_connection_ || list_connection_->server().host != at.host ||
       list_connection_->server().port != at.port) {
     list_connection_.emplace(cluster().server_at(at));
   }
-  auto decode = [this, masters = masters,
+  auto decode = [this, masters = std::string(masters),
                  after = cursor_past_server(cursor)](const redisReply& reply) {
     auto page = decode_names(reply, prefix());
-    if (page) page->cursor = page->cursor.empty() ? after : cursor_text(page->cursor, masters);
+    if (page) page->cursor = page->cursor.empty() ? after : page->cursor + " " + masters;
     return page;
   };
   return std::make_unique<Call<NamesPage>>(*list_connection_, scan(scanned), kListing, decode);
 }
 
 std::string ClusterStore::cursor_past_server(const std::string& cursor) const {
-  return cursor.empty() ? "" : cursor_text("0", without_first(cursor_of(cursor).masters));
+  std::string_view masters = cursor;
+  util::take_until(masters, ' ');  // the cursor of SCAN
+  util::take_until(masters, ' ');  // the current one
+  return masters.empty() ? "" : "0 " + std::string(masters);
 }
 
 }  // namespace rlock::redis
