@@ -187,9 +187,8 @@ class ServerExaminer {
   }
 
   Result<Words> probe(const std::string& base) {
-    return ask(
-        {"EVALSHA", std::string(lua::probe.sha1), "3", base + "set", base + "hash", base + "list"},
-        &lua::probe);
+    return ask(script_call(lua::probe, {base + "set", base + "hash", base + "list"}, {}),
+               &lua::probe);
   }
 
   void try_commands() {
@@ -239,7 +238,7 @@ class ServerExaminer {
   // the other wrote.
   void try_atomicity(const std::string& hash) {
     constexpr int kRounds = 10;
-    const Words words{"EVALSHA", std::string(lua::atomicity.sha1), "1", hash};
+    const Words words = script_call(lua::atomicity, {hash}, {});
     CommandClient other(report_.server);
     if (!ask(words, &lua::atomicity) || !other.ask(words, &lua::atomicity)) return;
     std::atomic<int> unanswered = 0;

@@ -55,6 +55,15 @@ bool has_wakes(const redisReply& reply) {
   return text_of(*reply.element[0]) == "wakes";
 }
 
+std::vector<std::string> script_call(const lua::Script& script,
+                                     const std::vector<std::string>& keys,
+                                     const std::vector<std::string>& arguments) {
+  std::vector<std::string> words{"EVALSHA", std::string(script.sha1), std::to_string(keys.size())};
+  words.insert(words.end(), keys.begin(), keys.end());
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return words;
+}
+
 std::vector<std::string> wake_call(const std::vector<std::string>& words, const redisReply& reply) {
   constexpr size_t kKeyCount = 2;
   constexpr size_t kFirstKey = 3;
@@ -71,11 +80,7 @@ std::vector<std::string> wake_call(const std::vector<std::string>& words, const 
     arguments.push_back(owner);
     arguments.push_back(event);
   }
-  std::vector<std::string> call{"EVALSHA", std::string(lua::wake.sha1),
-                                std::to_string(keys.size())};
-  call.insert(call.end(), keys.begin(), keys.end());
-  call.insert(call.end(), arguments.begin(), arguments.end());
-  return call;
+  return script_call(lua::wake, keys, arguments);
 }
 
 }  // namespace rlock::redis

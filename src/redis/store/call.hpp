@@ -29,6 +29,11 @@ bool is_demoted(const redisReply& reply);
 // declared keys, so that these wakes are still to be pushed.
 bool has_wakes(const redisReply& reply);
 
+// The EVALSHA of a script.
+std::vector<std::string> script_call(const lua::Script& script,
+                                     const std::vector<std::string>& keys,
+                                     const std::vector<std::string>& arguments);
+
 // The script call that pushes the wakes in `reply`, the reply to the script call `words`.
 std::vector<std::string> wake_call(const std::vector<std::string>& words, const redisReply& reply);
 

@@ -51,13 +51,6 @@ std::optional<ScriptReply> decode_script_reply(const redisReply& reply) {
   return parsed;
 }
 
-std::vector<std::string> script_call(const lua::Script& script, const lock::LockName& name,
-                                     std::vector<std::string> arguments) {
-  std::vector<std::string> words{"EVALSHA", std::string(script.sha1), "1", name.text()};
-  std::move(arguments.begin(), arguments.end(), std::back_inserter(words));
-  return words;
-}
-
 lock::Snapshot snapshot_of(ScriptReply& parsed) {
   lock::Snapshot snapshot;
   snapshot.known = parsed.holder.has_value();
@@ -167,10 +160,10 @@ auto ExternalStore::decoder(Read read) const {
 template <class T, class Read>
 lock::InFlight<T> ExternalStore::call(const lua::Script& script, const char* verb,
                                       const lock::LockName& name,
-                                      std::vector<std::string> arguments, Read read) {
+                                      const std::vector<std::string>& arguments, Read read) {
   note_release();
   const auto delivery = &script == &scripts_.release ? Delivery::final : Delivery::normal;
-  return std::make_unique<Call<T>>(*link_, script_call(script, name, std::move(arguments)),
+  return std::make_unique<Call<T>>(*link_, script_call(script, {name.text()}, arguments),
                                    action_on(verb, name), decoder<T>(read), &script, delivery);
 }
 
@@ -245,8 +238,7 @@ lock::InFlight<lock::ForceReply> ExternalStore::force_unlock(const lock::ForceCa
   };
   std::vector<std::string> owners;
   for (const lock::ForceTarget& target : call.targets) owners.push_back(encode_owner(target.owner));
-  return this->call<lock::ForceReply>(scripts_.release, "force-unlock", call.name,
-                                      std::move(owners), read);
+  return this->call<lock::ForceReply>(scripts_.release, "force-unlock", call.name, owners, read);
 }
 
 lock::InFlight<lock::Snapshot> ExternalStore::inspect(const lock::InspectCall& call) {
@@ -259,7 +251,7 @@ lock::InFlight<lock::Snapshots> ExternalStore::inspect_all(
   std::vector<CallItem> items;
   for (const lock::InspectCall& call : calls) {
     items.push_back(
-        {script_call(scripts_.inspect, call.name, {}), action_on("inspect", call.name)});
+        {script_call(scripts_.inspect, {call.name.text()}, {}), action_on("inspect", call.name)});
   }
   return std::make_unique<BatchCall<lock::Snapshot>>(*link_, std::move(items), scripts_.inspect,
                                                      decoder<lock::Snapshot>(snapshot_of));

@@ -58,7 +58,7 @@ class ExternalStore : public lock::LockServer {
  private:
   template <class T, class Read>
   lock::InFlight<T> call(const lua::Script& script, const char* verb, const lock::LockName& name,
-                         std::vector<std::string> arguments, Read read);
+                         const std::vector<std::string>& arguments, Read read);
   // Of a script's reply; `read` gets it with the owner as it was before encode_owner().
   template <class T, class Read>
   auto decoder(Read read) const;

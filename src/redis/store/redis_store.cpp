@@ -1,6 +1,5 @@
 #include "redis/store/redis_store.hpp"
 
-#include <array>
 #include <utility>
 
 #include "lock/timing.hpp"
@@ -11,9 +10,8 @@
 namespace rlock::redis {
 namespace {
 
-constexpr size_t kKeys = 10;
-constexpr std::array<const char*, kKeys> kKeySuffixes{
-    "holders", "limits", "queue", "alive", "who", "meta", "released", "history", "never", "once"};
+constexpr const char* kKeySuffixes[] = {"holders", "limits",   "queue",   "alive", "who",
+                                        "meta",    "released", "history", "never", "once"};
 
 std::string number(uint64_t value) {
   return std::to_string(value);
@@ -85,12 +83,6 @@ const char* to_argument(lock::CancelHow how) {
   if (how == lock::CancelHow::removed) return "removed";
   if (how == lock::CancelHow::attempt_only) return "yielded";
   return how == lock::CancelHow::timed_out ? "timed_out" : "cancelled";
-}
-
-// Where nobody waits for the reply to a release, its script must be known already.
-Server asked_about(const lua::Script& release, Server server) {
-  server.final_script = release.sha1;
-  return server;
 }
 
 // A failure that no limit counts is not stored.
@@ -208,29 +200,27 @@ RedisStore::RedisStore(std::unique_ptr<Link> link, std::string prefix, Scripts s
 RedisStore::RedisStore(Server server, std::string prefix, Scripts scripts)
     : RedisStore(nullptr, std::move(prefix), scripts) {
   user_ = server.user.empty() ? "default" : util::percent_encoded(server.user, "-_.:/@+");
-  link_ = std::make_unique<Connection>(asked_about(scripts.release, std::move(server)));
+  // Where nobody waits for the reply to a release, its script must be known already.
+  server.final_script = scripts.release.sha1;
+  link_ = std::make_unique<Connection>(std::move(server));
 }
 
 std::string RedisStore::base(const lock::LockName& name) const {
   return util::format("{}{{{}}}:", prefix_, name.text());
 }
 
-std::vector<std::string> RedisStore::script_call(const lua::Script& script,
-                                                 const lock::LockName& name,
-                                                 std::vector<std::string> arguments) const {
-  std::vector<std::string> words{"EVALSHA", std::string(script.sha1), number(kKeys)};
-  words.reserve(words.size() + kKeys + arguments.size());
-  for (const char* suffix : kKeySuffixes) words.push_back(base(name) + suffix);
-  for (std::string& argument : arguments) words.push_back(std::move(argument));
-  return words;
+std::vector<std::string> RedisStore::keys(const lock::LockName& name) const {
+  std::vector<std::string> keys;
+  for (const char* suffix : kKeySuffixes) keys.push_back(base(name) + suffix);
+  return keys;
 }
 
 template <class T, class Decode>
 lock::InFlight<T> RedisStore::run(const lua::Script& script, const char* verb,
-                                  const lock::LockName& name, std::vector<std::string> arguments,
-                                  Decode decode) {
+                                  const lock::LockName& name,
+                                  const std::vector<std::string>& arguments, Decode decode) {
   const auto delivery = &script == &scripts_.release ? Delivery::final : Delivery::normal;
-  return std::make_unique<Call<T>>(*link_, script_call(script, name, std::move(arguments)),
+  return std::make_unique<Call<T>>(*link_, script_call(script, keys(name), arguments),
                                    action_on(verb, name), std::move(decode), &script, delivery);
 }
 
@@ -335,8 +325,8 @@ lock::InFlight<lock::ForceReply> RedisStore::force_unlock(const lock::ForceCall&
     arguments.push_back(target.owner.text());
     arguments.push_back(number(target.token.value));
   }
-  return run<lock::ForceReply>(scripts_.force_unlock, "force-unlock", call.name,
-                               std::move(arguments), decode_force);
+  return run<lock::ForceReply>(scripts_.force_unlock, "force-unlock", call.name, arguments,
+                               decode_force);
 }
 
 lock::InFlight<lock::Snapshot> RedisStore::inspect(const lock::InspectCall& call) {
@@ -347,8 +337,8 @@ lock::InFlight<lock::Snapshots> RedisStore::inspect_all(
     const std::vector<lock::InspectCall>& calls) {
   std::vector<CallItem> items;
   for (const lock::InspectCall& call : calls) {
-    items.push_back(
-        {script_call(scripts_.inspect, call.name, pages(call)), action_on("inspect", call.name)});
+    items.push_back({script_call(scripts_.inspect, keys(call.name), pages(call)),
+                     action_on("inspect", call.name)});
   }
   return std::make_unique<BatchCall<lock::Snapshot>>(*link_, std::move(items), scripts_.inspect,
                                                      decode_snapshot);
@@ -361,8 +351,8 @@ lock::InFlight<lock::ClosureReply> RedisStore::set_closure(const lock::ClosureCa
     arguments.push_back(*call.id);
     arguments.push_back(std::to_string(call.looked.ms + call.length.count()));
   }
-  return run<lock::ClosureReply>(scripts_.closure, call.id ? "close" : "open", call.name,
-                                 std::move(arguments), decode_closure);
+  return run<lock::ClosureReply>(scripts_.closure, call.id ? "close" : "open", call.name, arguments,
+                                 decode_closure);
 }
 
 lock::InFlight<lock::MoveReply> RedisStore::move_first(const lock::MoveCall& call) {
@@ -386,8 +376,8 @@ lock::InFlight<lock::Histories> RedisStore::histories(const std::vector<lock::Lo
                                                       uint64_t rows) {
   std::vector<CallItem> items;
   for (const lock::LockName& name : names) {
-    items.push_back(
-        {script_call(scripts_.inspect, name, only_history(rows)), action_on(kReadHistory, name)});
+    items.push_back({script_call(scripts_.inspect, keys(name), only_history(rows)),
+                     action_on(kReadHistory, name)});
   }
   return std::make_unique<BatchCall<lock::HistoryRows>>(*link_, std::move(items), scripts_.inspect,
                                                         decode_history);

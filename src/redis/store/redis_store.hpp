@@ -58,12 +58,11 @@ class RedisStore : public lock::LockServer {
 
  private:
   std::string base(const lock::LockName& name) const;
-  std::vector<std::string> script_call(const lua::Script& script, const lock::LockName& name,
-                                       std::vector<std::string> arguments) const;
+  std::vector<std::string> keys(const lock::LockName& name) const;
   // Of `scripts_`; `verb` for messages.
   template <class T, class Decode>
   lock::InFlight<T> run(const lua::Script& script, const char* verb, const lock::LockName& name,
-                        std::vector<std::string> arguments, Decode decode);
+                        const std::vector<std::string>& arguments, Decode decode);
 
   std::unique_ptr<Link> link_;
   std::string prefix_;
