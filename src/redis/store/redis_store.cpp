@@ -1,5 +1,6 @@
 #include "redis/store/redis_store.hpp"
 
+#include <type_traits>
 #include <utility>
 
 #include "lock/timing.hpp"
@@ -111,56 +112,46 @@ std::optional<int64_t> decode_count(const redisReply& reply) {
   return reply.type == REDIS_REPLY_INTEGER ? std::optional<int64_t>(reply.integer) : std::nullopt;
 }
 
-// A call whose reply counts once replicas have confirmed what it wrote: WAIT follows a reply that
-// `needs_it`, over the same connection. `unconfirmed` makes the result where they have not.
+// Whether replicas have to confirm what a call with this reply wrote.
+bool wrote(const lock::AcquireReply& reply) {
+  return std::holds_alternative<lock::Granted>(reply);
+}
+bool wrote(const lock::RenewReply& reply) {
+  return std::holds_alternative<lock::Renewal>(reply);
+}
+bool wrote(const lock::ReleaseReply&) {
+  return true;
+}
+
+// A call whose reply counts once replicas have confirmed what it wrote: WAIT follows over the same
+// connection. A grant that they have not confirmed stands, and is to be renewed until they have.
 template <class T>
-lock::InFlight<T> confirmed(Link& link, lock::InFlight<T> call, Confirmation confirmation,
-                            bool (*needs_it)(const T&), Result<T> (*unconfirmed)(T, Error)) {
+lock::InFlight<T> confirmed(Link& link, lock::InFlight<T> call, Confirmation confirmation) {
   if (confirmation.replicas == 0) return call;
   auto ask_replicas = [=, &link](Result<T> reply, Nanos) -> lock::InFlight<T> {
-    if (!reply || !needs_it(*reply)) return lock::ready<T>(std::move(reply));
+    if (!reply || !wrote(*reply)) return lock::ready<T>(std::move(reply));
     lock::InFlight<int64_t> wait = std::make_unique<Call<int64_t>>(
         link,
         std::vector<std::string>{"WAIT", number(confirmation.replicas),
                                  number(confirmation.within)},
         confirmation.what, decode_count, nullptr, Delivery::following);
-    auto check = [=, &link](Result<int64_t> count, Nanos) {
+    auto check = [=, &link](Result<int64_t> count, Nanos) mutable {
       if (count && *count >= static_cast<int64_t>(confirmation.replicas)) {
-        return lock::ready<T>(reply);
+        return lock::ready<T>(std::move(reply));
       }
       Error why = count ? too_few_replicas(link, confirmation, *count) : std::move(count).error();
       why.answered = Answered::yes;
-      // An ACL that denies WAIT, or a server without it, will not change its mind.
-      if (why.retry == Retry::never) return lock::ready<T>(std::move(why));
-      return lock::ready<T>(unconfirmed(*reply, std::move(why)));
+      if constexpr (std::is_same_v<T, lock::AcquireReply>) {
+        // An ACL that denies WAIT, or a server without it, will not change its mind.
+        if (why.retry == Retry::never) return lock::ready<T>(std::move(why));
+        std::get<lock::Granted>(*reply).unconfirmed = std::move(why);
+        return lock::ready<T>(std::move(reply));
+      }
+      return lock::ready<T>(std::move(why));
     };
     return lock::then<T>(std::move(wait), check);
   };
   return lock::then<T>(std::move(call), ask_replicas);
-}
-
-bool is_grant(const lock::AcquireReply& reply) {
-  return std::holds_alternative<lock::Granted>(reply);
-}
-
-bool is_renewal(const lock::RenewReply& reply) {
-  return std::holds_alternative<lock::Renewal>(reply);
-}
-
-template <class T>
-bool always(const T&) {
-  return true;
-}
-
-// The grant stands, and is to be renewed until replicas have confirmed it.
-Result<lock::AcquireReply> granted_unconfirmed(lock::AcquireReply reply, Error why) {
-  std::get<lock::Granted>(reply).unconfirmed = std::move(why);
-  return reply;
-}
-
-template <class T>
-Result<T> failed(T, Error why) {
-  return why;
 }
 
 // Arguments of inspect.lua.
@@ -252,8 +243,7 @@ lock::InFlight<lock::AcquireReply> RedisStore::acquire(const lock::AcquireCall& 
   return confirmed(
       *link_, run<lock::AcquireReply>(scripts_.acquire, "acquire", call.name, given.take(), decode),
       {call.replicas, timing::confirmation_time(call.ttl), action_on("acquire", call.name),
-       "granted"},
-      is_grant, granted_unconfirmed);
+       "granted"});
 }
 
 lock::InFlight<lock::RenewReply> RedisStore::renew(const lock::RenewCall& call) {
@@ -279,8 +269,7 @@ lock::InFlight<lock::RenewReply> RedisStore::renew(const lock::RenewCall& call) 
   return confirmed(*link_,
                    run<lock::RenewReply>(scripts_.renew, "renew", call.name, given.take(), decode),
                    {call.replicas, timing::confirmation_time(call.ttl),
-                    action_on("renew", call.name), "renewed"},
-                   is_renewal, failed<lock::RenewReply>);
+                    action_on("renew", call.name), "renewed"});
 }
 
 lock::InFlight<lock::ReleaseReply> RedisStore::release(const lock::ReleaseCall& call) {
@@ -300,8 +289,7 @@ lock::InFlight<lock::ReleaseReply> RedisStore::release(const lock::ReleaseCall& 
   return confirmed(
       *link_,
       run<lock::ReleaseReply>(scripts_.release, "release", call.name, given.take(), decode_release),
-      {call.replicas, timing::kReleaseConfirmation, action_on("release", call.name), "released"},
-      always<lock::ReleaseReply>, failed<lock::ReleaseReply>);
+      {call.replicas, timing::kReleaseConfirmation, action_on("release", call.name), "released"});
 }
 
 lock::InFlight<lock::CancelReply> RedisStore::cancel(const lock::CancelCall& call) {
