@@ -8,22 +8,12 @@
 namespace rlock::redis {
 namespace {
 
-enum class ScriptResult { granted, extended, gone, held, freed };
-
-// What each of these scripts returns; with a holder where the lock is held or was freed.
+// What each of these scripts returns: `granted`, `extended` or `gone`, or with a holder `held` or
+// `freed`.
 struct ScriptReply {
-  ScriptResult result;
-  std::optional<lock::Holder> holder;
+  std::string_view word;
+  std::optional<lock::Holder> holder{};
 };
-
-std::optional<ScriptResult> result_of(std::string_view word) {
-  if (word == "granted") return ScriptResult::granted;
-  if (word == "extended") return ScriptResult::extended;
-  if (word == "gone") return ScriptResult::gone;
-  if (word == "held") return ScriptResult::held;
-  if (word == "freed") return ScriptResult::freed;
-  return std::nullopt;
-}
 
 lock::Holder holder_in(const redisReply& reply) {
   constexpr size_t kOwner = 1;
@@ -40,15 +30,14 @@ lock::Holder holder_in(const redisReply& reply) {
 std::optional<ScriptReply> decode_script_reply(const redisReply& reply) {
   constexpr size_t kWithHolder = 4;
   if (reply.type != REDIS_REPLY_ARRAY || reply.elements == 0) return std::nullopt;
-  auto result = result_of(text_of(*reply.element[0]));
-  if (!result) return std::nullopt;
-  const bool has_holder = reply.elements == kWithHolder;
-  if (has_holder != (*result == ScriptResult::held || *result == ScriptResult::freed)) {
-    return std::nullopt;
+  const std::string_view word = text_of(*reply.element[0]);
+  if (word == "held" || word == "freed") {
+    if (reply.elements != kWithHolder) return std::nullopt;
+    return ScriptReply{word, holder_in(reply)};
   }
-  ScriptReply parsed{*result, {}};
-  if (has_holder) parsed.holder = holder_in(reply);
-  return parsed;
+  const bool known = word == "granted" || word == "extended" || word == "gone";
+  if (!known || reply.elements == kWithHolder) return std::nullopt;
+  return ScriptReply{word};
 }
 
 lock::Snapshot snapshot_of(ScriptReply& parsed) {
@@ -57,12 +46,6 @@ lock::Snapshot snapshot_of(ScriptReply& parsed) {
   snapshot.live_holders = parsed.holder ? 1 : 0;
   if (parsed.holder) snapshot.holders.push_back(std::move(*parsed.holder));
   return snapshot;
-}
-
-// A request that these formats cannot answer.
-template <class T>
-lock::InFlight<T> unsupported(const char* why) {
-  return lock::ready<T>(Error{ErrorKind::usage, why});
 }
 
 // When a waiter looks again: after `retry` (0: no limit), or sooner if the lease ends sooner.
@@ -76,7 +59,7 @@ Millis look_again(Millis retry, const lock::Holder& holder) {
 constexpr Millis kShortestRetry{50};
 constexpr Millis kLongestRetry{250};
 
-class Sleep final : public lock::Reply<lock::Wake> {
+class Sleep : public lock::Reply<lock::Wake> {
  public:
   explicit Sleep(Millis slice) : slice_(slice) {}
   void wants(std::vector<pollfd>&) const override {}
@@ -97,9 +80,9 @@ using lock::Wake;
 constexpr std::string_view kOwnerSuffix = ":1";
 
 // The next message of a channel that the connection has subscribed to.
-class NextMessage final : public lock::Reply<Wake> {
+class NextMessage final : public Sleep {
  public:
-  NextMessage(Connection& channel, Millis slice) : channel_(channel), slice_(slice) {
+  NextMessage(Connection& channel, Millis slice) : Sleep(slice), channel_(channel) {
     channel_.listen();
   }
   ~NextMessage() override {
@@ -109,18 +92,11 @@ class NextMessage final : public lock::Reply<Wake> {
   NextMessage& operator=(const NextMessage&) = delete;
 
   void wants(std::vector<pollfd>& out) const override { channel_.wants(out); }
-  TimePoint due() const override {
-    return until_ ? std::min(*until_, channel_.due()) : TimePoint::min();
-  }
+  TimePoint due() const override { return std::min(Sleep::due(), channel_.due()); }
 
   bool advance(TimePoint now) override {
-    if (!until_) until_ = now + slice_;
-    if (done_) return true;
-    if (channel_.advance(now)) {
-      message_ = channel_.take();
-      done_ = true;
-    }
-    done_ = done_ || now >= *until_;
+    if (!done_ && channel_.advance(now)) message_ = channel_.take();
+    done_ = done_ || message_ || Sleep::advance(now);
     return done_;
   }
 
@@ -132,8 +108,6 @@ class NextMessage final : public lock::Reply<Wake> {
 
  private:
   Connection& channel_;
-  Millis slice_;
-  std::optional<TimePoint> until_;
   std::optional<Result<ReplyPtr>> message_;
   bool done_ = false;
 };
@@ -187,8 +161,7 @@ lock::InFlight<lock::RenewReply> ExternalStore::renew(const lock::RenewCall& cal
   bool outer = call.entry == lock::Entry::outer();
   auto read = [outer](ScriptReply& parsed) -> lock::RenewReply {
     if (parsed.holder) return lock::Lost{lock::LostHow::taken, std::move(parsed.holder), {}};
-    if (parsed.result == ScriptResult::gone)
-      return lock::Lost{lock::LostHow::gone, std::nullopt, {}};
+    if (parsed.word == "gone") return lock::Lost{lock::LostHow::gone, std::nullopt, {}};
     if (!outer) return lock::Upgrade{};
     return lock::Renewal::extended;
   };
@@ -202,8 +175,7 @@ lock::InFlight<lock::ReleaseReply> ExternalStore::release(const lock::ReleaseCal
   // If the reply to the first release was lost, nothing at the server shows that it succeeded.
   bool again = released_ == call.owner.text();
   auto read = [again](ScriptReply& parsed) -> lock::ReleaseReply {
-    const bool ours =
-        parsed.result == ScriptResult::freed || (again && parsed.result == ScriptResult::gone);
+    const bool ours = parsed.word == "freed" || (again && parsed.word == "gone");
     return {ours ? lock::OwnerEnd::released : lock::OwnerEnd::unknown, {}};
   };
   auto request = this->call<lock::ReleaseReply>(scripts_.release, "release", call.name,
@@ -222,8 +194,7 @@ void ExternalStore::note_release() {
 
 lock::InFlight<lock::CancelReply> ExternalStore::cancel(const lock::CancelCall& call) {
   auto read = [](ScriptReply& parsed) {
-    return parsed.result == ScriptResult::freed ? lock::CancelReply::was_granted
-                                                : lock::CancelReply::not_found;
+    return parsed.word == "freed" ? lock::CancelReply::was_granted : lock::CancelReply::not_found;
   };
   return this->call<lock::CancelReply>(scripts_.release, "cancel", call.name,
                                        {encode_owner(call.owner)}, read);
@@ -232,7 +203,7 @@ lock::InFlight<lock::CancelReply> ExternalStore::cancel(const lock::CancelCall& 
 // One server has one holder; over several servers each may have another of the targets.
 lock::InFlight<lock::ForceReply> ExternalStore::force_unlock(const lock::ForceCall& call) {
   auto read = [](ScriptReply& parsed) -> lock::ForceReply {
-    if (parsed.result == ScriptResult::held) return lock::NoMatch{};
+    if (parsed.word == "held") return lock::NoMatch{};
     if (!parsed.holder) return lock::NotHeld{};
     return lock::Forced{{std::move(*parsed.holder)}, {}, {}};
   };
@@ -258,11 +229,13 @@ lock::InFlight<lock::Snapshots> ExternalStore::inspect_all(
 }
 
 lock::InFlight<lock::HistoryRows> ExternalStore::history(const lock::LockName&, uint64_t) {
-  return unsupported<lock::HistoryRows>("locks of this format have no history");
+  return lock::ready<lock::HistoryRows>(
+      Error{ErrorKind::usage, "locks of this format have no history"});
 }
 
 lock::InFlight<lock::NamesPage> ExternalStore::list_names(const std::string&) {
-  return unsupported<lock::NamesPage>("NAME is required: locks of this format cannot be listed");
+  return lock::ready<lock::NamesPage>(
+      Error{ErrorKind::usage, "NAME is required: locks of this format cannot be listed"});
 }
 
 PlainStore::PlainStore(std::unique_ptr<Link> link)
