@@ -49,19 +49,24 @@ class Item {
   const redisReply* reply_;
 };
 
-constexpr std::array<std::pair<std::string_view, OwnerEnd>, 5> kEndings{
-    {{"expired", OwnerEnd::expired},
-     {"released", OwnerEnd::released},
-     {"cancelled", OwnerEnd::cancelled},
-     {"removed", OwnerEnd::removed},
-     {"forced", OwnerEnd::forced}}};
+// What `read` makes of each element.
+template <class Read>
+auto each(Item list, Read read) {
+  std::vector<decltype(read(list))> all;
+  for (size_t i = 0; i < list.size(); ++i) all.push_back(read(list.at(i)));
+  return all;
+}
+
+std::string string_of(Item item) {
+  return std::string(item.text());
+}
 
 // An owner that the server has forgotten counts as one whose lease expired.
 OwnerEnd ending_of(std::string_view word) {
-  for (auto [name, ending] : kEndings) {
-    if (name == word) return ending;
-  }
-  return OwnerEnd::expired;
+  if (word == "released") return OwnerEnd::released;
+  if (word == "cancelled") return OwnerEnd::cancelled;
+  if (word == "removed") return OwnerEnd::removed;
+  return word == "forced" ? OwnerEnd::forced : OwnerEnd::expired;
 }
 
 lock::HolderState state_of(std::string_view word) {
@@ -127,12 +132,6 @@ lock::Holder holder_of(Item item) {
 std::optional<lock::Holder> maybe_holder(Item item) {
   if (!item.is_array()) return std::nullopt;
   return holder_of(item);
-}
-
-std::vector<lock::Holder> holders_of(Item list) {
-  std::vector<lock::Holder> holders;
-  for (size_t i = 0; i < list.size(); ++i) holders.push_back(holder_of(list.at(i)));
-  return holders;
 }
 
 lock::Waiter waiter_of(Item item) {
@@ -318,14 +317,9 @@ std::optional<lock::ForceReply> decode_force(const redisReply& reply) {
   if (word == "nomatch") return lock::NoMatch{};
   if (word == "more") return lock::RetryNow{};
   if (word != "forced") return std::nullopt;
-  lock::Forced forced{holders_of(item.at(1)), {}, std::nullopt};
-  for (size_t i = 0; i < item.at(2).size(); ++i) {
-    forced.unconfirmed.emplace_back(item.at(2).at(i).text());
-  }
-  if (!item.at(3).text().empty()) forced.next = std::string(item.at(3).text());
-  for (size_t i = 0; i < item.at(4).size(); ++i) {
-    forced.broken_before.emplace_back(item.at(4).at(i).text());
-  }
+  lock::Forced forced{each(item.at(1), holder_of), each(item.at(2), string_of), std::nullopt,
+                      each(item.at(4), string_of)};
+  if (!item.at(3).text().empty()) forced.next = string_of(item.at(3));
   return forced;
 }
 
@@ -356,11 +350,9 @@ std::optional<lock::Snapshot> decode_snapshot(const redisReply& reply) {
   lock::Snapshot snapshot;
   snapshot.known = item.at(0).number() != 0;
   snapshot.live_holders = item.at(1).count();
-  snapshot.holders = holders_of(item.at(2));
+  snapshot.holders = each(item.at(2), holder_of);
   snapshot.live_waiters = item.at(3).count();
-  for (size_t i = 0; i < item.at(4).size(); ++i) {
-    snapshot.waiters.push_back(waiter_of(item.at(4).at(i)));
-  }
+  snapshot.waiters = each(item.at(4), waiter_of);
   snapshot.more_holders = item.at(5).number() != 0;
   snapshot.more_waiters = item.at(6).number() != 0;
   snapshot.last_grant = {item.at(7).count()};
