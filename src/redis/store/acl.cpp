@@ -1,6 +1,8 @@
 #include "redis/store/acl.hpp"
 
+#include <algorithm>
 #include <set>
+#include <vector>
 
 #include "lua/scripts.hpp"
 #include "util/text.hpp"
@@ -23,13 +25,8 @@ void collect(std::string_view text, Commands& out) {
   }
 }
 
-std::string joined(const Commands& commands, std::string_view before, std::string_view between) {
-  std::string out;
-  for (const std::string& command : commands) {
-    if (!out.empty()) out += between;
-    out.append(before).append(command);
-  }
-  return out;
+std::string joined(const Commands& commands, std::string_view between) {
+  return util::joined(std::vector<std::string>(commands.begin(), commands.end()), between);
 }
 
 // The line of the script where it stopped; 0 where the server does not say.
@@ -41,17 +38,16 @@ size_t line_number(std::string_view error) {
   return util::parse_number<size_t>(util::leading_digits(error)).value_or(0);
 }
 
-// The prefix as a pattern for keys. A rule cannot have a blank in a pattern.
-std::string pattern_of(std::string_view prefix) {
-  std::string pattern;
-  for (const char c : prefix) {
-    if (std::string_view("*?[]^\\").find(c) != std::string_view::npos) pattern += '\\';
-    pattern += c == ' ' ? '?' : c;
-  }
-  return pattern;
-}
-
 }  // namespace
+
+std::string glob_quoted(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    if (std::string_view("*?[]\\^").find(c) != std::string_view::npos) out.push_back('\\');
+    out.push_back(c);
+  }
+  return out;
+}
 
 std::string least_acl(std::string_view prefix, ServerKind kind, uint64_t replicas) {
   Commands commands(std::begin(kDirect), std::end(kDirect));
@@ -63,8 +59,10 @@ std::string least_acl(std::string_view prefix, ServerKind kind, uint64_t replica
                                     lua::inspect, lua::forget, lua::closure, lua::first}) {
     collect(script.text, commands);
   }
-  return util::format("~{}* resetchannels -@all {}", pattern_of(prefix),
-                      joined(commands, "+", " "));
+  // A rule cannot have a blank in a pattern.
+  std::string pattern = glob_quoted(prefix);
+  std::replace(pattern.begin(), pattern.end(), ' ', '?');
+  return util::format("~{}* resetchannels -@all +{}", pattern, joined(commands, " +"));
 }
 
 std::string command_at(std::string_view error, std::string_view script) {
@@ -77,7 +75,7 @@ std::string command_at(std::string_view error, std::string_view script) {
   }
   Commands commands;
   collect(script.substr(0, script.find('\n')), commands);
-  return joined(commands, "", " or ");
+  return joined(commands, " or ");
 }
 
 }  // namespace rlock::redis

@@ -10,6 +10,9 @@ namespace rlock::redis {
 // What a server is part of: all but a single one get a few more commands.
 enum class ServerKind { single, quorum_member, sentinel_master, cluster_node };
 
+// `text` as a pattern of keys that matches nothing else: patterns are globs.
+std::string glob_quoted(std::string_view text);
+
 // The rule for ACL SETUSER that allows exactly what rlock does with locks under `prefix`: its keys,
 // and the commands that the scripts contain; with `replicas`, also what asks these.
 std::string least_acl(std::string_view prefix, ServerKind kind = ServerKind::single,

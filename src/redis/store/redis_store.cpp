@@ -65,16 +65,6 @@ class Arguments {
   std::vector<std::string> words_;
 };
 
-// SCAN patterns are globs, but a prefix is meant literally.
-std::string glob_quoted(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    if (std::string_view("*?[]\\^").find(c) != std::string_view::npos) out.push_back('\\');
-    out.push_back(c);
-  }
-  return out;
-}
-
 const char* to_argument(lock::ReleaseHow how) {
   if (how == lock::ReleaseHow::by_id) return "by_id";
   return how == lock::ReleaseHow::unused ? "unused" : "released";
