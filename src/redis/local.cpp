@@ -1,5 +1,3 @@
-#include "redis/local.hpp"
-
 #include <fcntl.h>
 #include <poll.h>
 #include <pwd.h>
@@ -24,6 +22,7 @@
 
 #include "redis/link/connection.hpp"
 #include "redis/net/socket.hpp"
+#include "redis/open.hpp"
 #include "util/clock.hpp"
 #include "util/fd.hpp"
 #include "util/process.hpp"
@@ -126,7 +125,7 @@ rlim_t lift(__rlimit_resource resource) {
 }
 
 void reset_oom_score() {
-  int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  int file = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
   if (file < 0) return;
   (void)!write(file, "0", 1);
   close(file);
@@ -210,7 +209,7 @@ Result<pid_t> start_local_process(const std::string& program, const std::string&
   if (pipe2(ends, O_CLOEXEC) != 0) return cannot_start(program, errno);
   Fd reading(ends[0]);
   Fd writing(ends[1]);
-  Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!null) return cannot_start(program, errno);
 
   std::vector<char*> argv{const_cast<char*>(program.c_str())};
@@ -336,7 +335,7 @@ Error no_socket(const std::string& folder, pid_t server) {
 }
 
 Result<Fd> open_in(const std::string& folder, const std::string& name, int flags) {
-  Fd file(open((folder + "/" + name).c_str(), flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  Fd file(::open((folder + "/" + name).c_str(), flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (file) return file;
   return folder_error(folder, util::format("{}: {}", name, std::strerror(errno)));
 }

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "lock/inspector.hpp"
-#include "redis/local.hpp"
 #include "redis/net/secret.hpp"
 #include "redis/net/server.hpp"
 #include "redis/net/tls.hpp"
@@ -15,6 +14,9 @@ namespace rlock::redis {
 
 // How a lock is stored: in rlock's own format, or in one of other clients.
 enum class Format { native, plain, redisson };
+
+// Forbidden: only a running server is used, for commands that merely look.
+enum class LocalStart { allowed, forbidden };
 
 struct OpenOptions {
   std::vector<Url> urls;            // of parse_urls(): one server, or three or more for a quorum
@@ -39,5 +41,19 @@ Result<lock::MakeServer> open(const OpenOptions& options);
 
 // Whether a server could be impersonated: a URL asks for TLS, but its certificate is not verified.
 bool is_unverified(const OpenOptions& options);
+
+// ---- local: ----
+
+// The private server of this machine in `folder` (empty: ~/.local/state/rlock in the home of
+// passwd, for root /var/lib/rlock). Starts one if none is running, which takes at most 10 s; it
+// stays for later runs. ErrorKind::config: the folder is unsafe or there is no server program;
+// ErrorKind::system: the server cannot be started; ErrorKind::unavailable: none is running and none
+// may be started.
+Result<Server> local_server(const std::string& folder, LocalStart start);
+
+// Ends that server with TERM, and waits for its end, at most 10 s; what it has stored stays in the
+// folder. False if none was running. ErrorKind::config: the folder is unsafe;
+// ErrorKind::unavailable: the server does not end, or is not of this pid namespace.
+Result<bool> stop_local_server(const std::string& folder);
 
 }  // namespace rlock::redis
