@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "redis/link/reply.hpp"
-#include "redis/net/server.hpp"
+#include "redis/net/url.hpp"
 #include "redis/store/acl.hpp"
 #include "util/clock.hpp"
 #include "util/result.hpp"

@@ -6,7 +6,6 @@
 
 #include "lock/inspector.hpp"
 #include "redis/net/secret.hpp"
-#include "redis/net/server.hpp"
 #include "redis/net/tls.hpp"
 #include "redis/net/url.hpp"
 

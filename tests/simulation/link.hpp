@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "redis/link/link.hpp"
-#include "redis/net/server.hpp"
+#include "redis/net/url.hpp"
 #include "simulation/process.hpp"
 #include "simulation/server.hpp"
 

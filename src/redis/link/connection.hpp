@@ -14,8 +14,8 @@
 
 #include "redis/link/link.hpp"
 #include "redis/link/reply.hpp"
-#include "redis/net/server.hpp"
 #include "redis/net/socket.hpp"
+#include "redis/net/url.hpp"
 #include "util/clock.hpp"
 #include "util/result.hpp"
 

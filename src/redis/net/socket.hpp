@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "redis/net/server.hpp"
+#include "redis/net/url.hpp"
 #include "util/clock.hpp"
 #include "util/fd.hpp"
 #include "util/result.hpp"
