@@ -38,80 +38,53 @@ Server with_credentials(const OpenOptions& options, Server server) {
   return server;
 }
 
-Server with_timeouts(const OpenOptions& options, Server server) {
+Server reachable(const OpenOptions& options, Server server, SharedTls tls) {
+  server.tls = std::move(tls);
   server.connect_timeout = options.connect_timeout;
   server.addresses = std::make_shared<AddressMemory>();
   return server;
 }
 
-// Servers at these addresses that are alike in all else.
-std::vector<Server> servers_at(const OpenOptions& options, const std::vector<HostPort>& addresses,
-                               Server server) {
-  std::vector<Server> servers;
-  for (const HostPort& address : addresses) {
-    server.host = address.host;
-    server.port = address.port;
-    servers.push_back(with_timeouts(options, server));
-  }
-  return servers;
-}
-
-Server from_credentials(const Credentials& credentials, SharedTls tls) {
-  Server server;
-  server.user = credentials.user;
-  server.password = credentials.password;
-  server.tls = std::move(tls);
-  return server;
-}
-
-Result<SharedTls> make_tls(const OpenOptions& options, Security security) {
-  if (security == Security::plain) return SharedTls();
-  return Tls::make(options.tls);
-}
-
-// The one server of a URL.
-struct ToServer {
-  const OpenOptions& options;
-
-  Result<Server> operator()(const SingleUrl& url) const {
-    Server server = with_credentials(options, url.server);
-    TRY(server.tls, make_tls(options, url.security));
-    return with_timeouts(options, std::move(server));
-  }
-  // A local server has no users: a password in the environment is meant for another one.
-  Result<Server> operator()(const LocalUrl& url) const {
-    TRY(auto server, local_server(url.folder, options.local_start));
-    return with_timeouts(options, std::move(server));
-  }
-  Result<Server> operator()(const SentinelUrl&) const { return not_in_quorum("Sentinel groups"); }
-  Result<Server> operator()(const ClusterUrl&) const { return not_in_quorum("clusters"); }
-};
-
-// What a URL of any kind names.
+// What a URL names, with what the options say of it.
 struct ToTarget {
   const OpenOptions& options;
+  const SharedTls& tls;
 
-  Result<ServerTarget> operator()(const auto& url) const {
-    TRY(auto server, ToServer{options}(url));
-    return ServerTarget(std::move(server));
+  Result<ServerTarget> operator()(const Server& server) const {
+    return ServerTarget(reachable(options, with_credentials(options, server), tls));
   }
 
-  Result<ServerTarget> operator()(const SentinelUrl& url) const {
-    TRY(auto tls, make_tls(options, url.security));
-    Server master = with_credentials(options, from_credentials(url.credentials, tls));
-    master.db = url.db;
-    master.connect_timeout = options.connect_timeout;
-    return ServerTarget(SentinelGroup{
-        servers_at(options, url.sentinels, from_credentials(url.sentinel_credentials, tls)),
-        url.master, std::move(master)});
+  Result<ServerTarget> operator()(SentinelGroup group) const {
+    for (Server& one : group.sentinels) one = reachable(options, one, tls);
+    group.master = reachable(options, with_credentials(options, group.master), tls);
+    group.master.addresses = nullptr;  // each master has another one
+    return ServerTarget(std::move(group));
   }
 
-  Result<ServerTarget> operator()(const ClusterUrl& url) const {
-    TRY(auto tls, make_tls(options, url.security));
-    Server node = with_credentials(options, from_credentials(url.credentials, std::move(tls)));
-    return ServerTarget(ClusterSeeds{servers_at(options, url.nodes, std::move(node))});
+  Result<ServerTarget> operator()(ClusterSeeds cluster) const {
+    for (Server& one : cluster.seeds) one = reachable(options, with_credentials(options, one), tls);
+    return ServerTarget(std::move(cluster));
+  }
+
+  // A local server has no users: a password in the environment is meant for another one.
+  Result<ServerTarget> operator()(const LocalUrl& url) const {
+    TRY(auto server, local_server(url.folder, options.local_start));
+    return ServerTarget(reachable(options, std::move(server), nullptr));
   }
 };
+
+bool uses_tls(const Url& url) {
+  const Server* server = server_in(url);
+  return server != nullptr && server->security == Security::tls;
+}
+
+Result<ServerTarget> target_of(const OpenOptions& options, const Url& url) {
+  SharedTls tls;
+  if (uses_tls(url)) {
+    TRY(tls, Tls::make(options.tls));
+  }
+  return std::visit(ToTarget{options, tls}, url);
+}
 
 MakeServer native(const Server& server, const std::string& prefix) {
   return [server, prefix] { return std::make_unique<RedisStore>(server, prefix); };
@@ -164,17 +137,12 @@ struct ToStore {
   }
 };
 
-struct UsesTls {
-  bool operator()(const LocalUrl&) const { return false; }
-  bool operator()(const auto& url) const { return url.security == Security::tls; }
-};
-
 }  // namespace
 
 Result<std::vector<ServerTarget>> targets(const OpenOptions& options) {
   std::vector<ServerTarget> targets;
   for (const Url& url : options.urls) {
-    TRY(auto target, std::visit(ToTarget{options}, url));
+    TRY(auto target, target_of(options, url));
     targets.push_back(std::move(target));
   }
   return targets;
@@ -183,7 +151,7 @@ Result<std::vector<ServerTarget>> targets(const OpenOptions& options) {
 Result<MakeServer> open(const OpenOptions& options) {
   const std::vector<Url>& urls = options.urls;
   if (urls.size() == 1) {
-    TRY(auto target, std::visit(ToTarget{options}, urls.front()));
+    TRY(auto target, target_of(options, urls.front()));
     return std::visit(ToStore{options}, target);
   }
   if (options.format == Format::redisson) return needs_one_server();
@@ -191,7 +159,10 @@ Result<MakeServer> open(const OpenOptions& options) {
   auto members = std::make_shared<MemberRegistry>();
   std::vector<MakeServer> makers;
   for (const Url& url : urls) {
-    TRY(auto server, std::visit(ToServer{options}, url));
+    if (std::holds_alternative<SentinelGroup>(url)) return not_in_quorum("Sentinel groups");
+    if (std::holds_alternative<ClusterSeeds>(url)) return not_in_quorum("clusters");
+    TRY(auto target, target_of(options, url));
+    Server& server = std::get<Server>(target);
     server.members = members;
     makers.push_back(redlock ? plain(server) : native(server, options.prefix));
   }
@@ -201,8 +172,7 @@ Result<MakeServer> open(const OpenOptions& options) {
 
 bool is_unverified(const OpenOptions& options) {
   if (options.tls.verify == Verify::peer) return false;
-  return std::any_of(options.urls.begin(), options.urls.end(),
-                     [](const Url& url) { return std::visit(UsesTls{}, url); });
+  return std::any_of(options.urls.begin(), options.urls.end(), uses_tls);
 }
 
 }  // namespace rlock::redis

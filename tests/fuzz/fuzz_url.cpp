@@ -33,8 +33,7 @@ void check_host(const std::string& host, int port) {
 }
 
 struct Check {
-  void operator()(const redis::SingleUrl& url) const {
-    const redis::Server& server = url.server;
+  void operator()(const redis::Server& server) const {
     if (server.transport == redis::Transport::unix_socket) {
       require(server.path.starts_with('/') && server.path.find('\0') == server.path.npos,
               "a socket's path is absolute");
@@ -49,19 +48,19 @@ struct Check {
                                   std::to_string(server.port) + "/" + std::to_string(server.db));
     if (bracketed && !again) return;  // what brackets held was encoded
     require(bool(again), "what was understood can be written");
-    const auto& same = std::get<redis::SingleUrl>(*again).server;
+    const auto& same = std::get<redis::Server>(*again);
     require(same.user == server.user && same.password == server.password &&
                 same.host == server.host && same.port == server.port && same.db == server.db,
             "a URL survives a round trip");
   }
-  void operator()(const redis::SentinelUrl& url) const {
-    require(!url.sentinels.empty() && !url.master.empty(),
+  void operator()(const redis::SentinelGroup& group) const {
+    require(!group.sentinels.empty() && !group.name.empty(),
             "a Sentinel group has a name and members");
-    for (const auto& at : url.sentinels) check_host(at.host, at.port);
+    for (const auto& at : group.sentinels) check_host(at.host, at.port);
   }
-  void operator()(const redis::ClusterUrl& url) const {
-    require(!url.nodes.empty(), "a cluster has nodes");
-    for (const auto& at : url.nodes) check_host(at.host, at.port);
+  void operator()(const redis::ClusterSeeds& cluster) const {
+    require(!cluster.seeds.empty(), "a cluster has nodes");
+    for (const auto& at : cluster.seeds) check_host(at.host, at.port);
   }
   void operator()(const redis::LocalUrl& url) const {
     require(!url.folder.starts_with("//") && url.folder.find('\0') == url.folder.npos,

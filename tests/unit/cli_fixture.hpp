@@ -28,7 +28,7 @@ inline const std::string kOther = "0123456789abcdef0123456789abcdef";
 inline std::vector<std::string> labels(const redis::OpenOptions& options) {
   std::vector<std::string> out;
   for (const redis::Url& url : options.urls) {
-    out.push_back(std::get<redis::SingleUrl>(url).server.label());
+    out.push_back(std::get<redis::Server>(url).label());
   }
   return out;
 }

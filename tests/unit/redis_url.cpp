@@ -11,11 +11,11 @@ using redis::Security;
 
 namespace {
 
-redis::SingleUrl single(std::string_view text) {
+redis::Server single(std::string_view text) {
   auto url = parse_url(text);
   REQUIRE_MESSAGE(url, text);
-  REQUIRE(std::holds_alternative<redis::SingleUrl>(*url));
-  return std::get<redis::SingleUrl>(*url);
+  REQUIRE(std::holds_alternative<redis::Server>(*url));
+  return std::get<redis::Server>(*url);
 }
 
 bool says(const std::string& text, std::string_view part) {
@@ -50,28 +50,28 @@ TEST_CASE("a TCP URL gives host, port, user, password and database") {
   };
   for (const Row& row : rows) {
     CAPTURE(row.url);
-    redis::SingleUrl url = single(row.url);
-    CHECK(url.security == Security::plain);
-    CHECK(url.server.host == row.host);
-    CHECK(url.server.port == row.port);
-    CHECK(url.server.user == row.user);
-    CHECK(url.server.password == row.password);
-    CHECK(url.server.db == row.db);
-    CHECK(url.server.label() == row.label);
+    redis::Server server = single(row.url);
+    CHECK(server.security == Security::plain);
+    CHECK(server.host == row.host);
+    CHECK(server.port == row.port);
+    CHECK(server.user == row.user);
+    CHECK(server.password == row.password);
+    CHECK(server.db == row.db);
+    CHECK(server.label() == row.label);
   }
   CHECK(single("rediss://db1").security == Security::tls);
 }
 
 TEST_CASE("a unix URL gives the path of the socket and the database") {
   for (const char* scheme : {"unix", "redis+unix"}) {
-    redis::SingleUrl url = single(scheme + std::string("://:pw@/run/a%20b/redis.sock?db=2"));
-    CHECK(url.server.transport == redis::Transport::unix_socket);
-    CHECK(url.server.path == "/run/a b/redis.sock");
-    CHECK(url.server.password == "pw");
-    CHECK(url.server.db == 2);
-    CHECK(url.server.label() == "/run/a b/redis.sock?db=2");
+    redis::Server server = single(scheme + std::string("://:pw@/run/a%20b/redis.sock?db=2"));
+    CHECK(server.transport == redis::Transport::unix_socket);
+    CHECK(server.path == "/run/a b/redis.sock");
+    CHECK(server.password == "pw");
+    CHECK(server.db == 2);
+    CHECK(server.label() == "/run/a b/redis.sock?db=2");
   }
-  CHECK(single("unix:///run/at@home.sock").server.path == "/run/at@home.sock");
+  CHECK(single("unix:///run/at@home.sock").path == "/run/at@home.sock");
 }
 
 TEST_CASE("a Sentinel URL gives its hosts, the master's name and both credentials") {
@@ -79,36 +79,33 @@ TEST_CASE("a Sentinel URL gives its hosts, the master's name and both credential
       "rediss+sentinel://u:p@s1,s2:7,[::1]:9/my%2Dmaster/"
       "4?sentinel_username=su&sentinel_password=s%26p");
   REQUIRE(url);
-  auto sentinel = std::get<redis::SentinelUrl>(*url);
-  CHECK(sentinel.security == Security::tls);
-  CHECK(sentinel.credentials == redis::Credentials{"u", "p"});
-  CHECK(sentinel.sentinel_credentials == redis::Credentials{"su", "s&p"});
-  REQUIRE(sentinel.sentinels.size() == 3);
-  CHECK(sentinel.sentinels[0] == redis::HostPort{"s1", 26379});
-  CHECK(sentinel.sentinels[1] == redis::HostPort{"s2", 7});
-  CHECK(sentinel.sentinels[2] == redis::HostPort{"::1", 9});
-  CHECK(sentinel.master == "my-master");
-  CHECK(sentinel.db == 4);
+  auto group = std::get<redis::SentinelGroup>(*url);
+  CHECK(group.master.security == Security::tls);
+  CHECK(group.master.user == "u");
+  CHECK(group.master.password == "p");
+  CHECK(group.master.db == 4);
+  CHECK(group.name == "my-master");
+  CHECK(redis::joined_labels(group.sentinels) == "s1:26379,s2:7,[::1]:9");
+  for (const redis::Server& sentinel : group.sentinels) {
+    CHECK(sentinel.user == "su");
+    CHECK(sentinel.password == "s&p");
+  }
   CHECK_FALSE(parse_url("redis+sentinel://s1/bad%20master%0a"));
 }
 
 TEST_CASE("a Cluster URL gives its nodes") {
   auto url = parse_url("redis+cluster://n1,n2:7001/");
   REQUIRE(url);
-  auto cluster = std::get<redis::ClusterUrl>(*url);
-  REQUIRE(cluster.nodes.size() == 2);
-  CHECK(cluster.nodes[1] == redis::HostPort{"n2", 7001});
+  CHECK(redis::joined_labels(std::get<redis::ClusterSeeds>(*url).seeds) == "n1:6379,n2:7001");
 }
 
 TEST_CASE("valkey:// and valkeys:// are redis:// and rediss:// under other names") {
-  auto plain = std::get<redis::SingleUrl>(*parse_url("valkey://u:p@db1:7000/2"));
+  auto plain = single("valkey://u:p@db1:7000/2");
   CHECK(plain.security == redis::Security::plain);
-  CHECK(plain.server.host == "db1");
-  CHECK(plain.server.port == 7000);
-  CHECK(plain.server.db == 2);
-  auto secure = std::get<redis::SingleUrl>(*parse_url("valkeys://db1"));
+  CHECK(plain.label() == "db1:7000/2");
+  auto secure = single("valkeys://db1");
   CHECK(secure.security == redis::Security::tls);
-  CHECK(secure.server.port == 6379);
+  CHECK(secure.port == 6379);
 }
 
 TEST_CASE("local: takes a folder or none") {

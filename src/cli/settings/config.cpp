@@ -345,15 +345,9 @@ struct ConfigFile {
 bool holds_credentials(const std::string& text) {
   auto url = redis::parse_url(text);
   if (!url) return text.find('@') != text.npos;
-  if (const auto* single = std::get_if<redis::SingleUrl>(&*url)) {
-    return !single->server.user.empty() || !single->server.password.empty();
-  }
-  if (const auto* sentinel = std::get_if<redis::SentinelUrl>(&*url)) {
-    return sentinel->credentials != redis::Credentials{} ||
-           sentinel->sentinel_credentials != redis::Credentials{};
-  }
-  const auto* cluster = std::get_if<redis::ClusterUrl>(&*url);
-  return cluster != nullptr && cluster->credentials != redis::Credentials{};
+  const auto* group = std::get_if<redis::SentinelGroup>(&*url);
+  return redis::has_credentials(*url) ||
+         (group != nullptr && redis::has_credentials(group->sentinels.front()));
 }
 
 bool any_credentials(const std::vector<std::string>& urls) {

@@ -163,7 +163,7 @@ Getenv credentials_environment(const Choices& choices, Getenv getenv) {
   const std::vector<std::string>& urls = choices.all(Opt::url);
   const bool own_credentials = std::any_of(urls.begin(), urls.end(), [](const std::string& text) {
     auto url = redis::parse_url(text);
-    return url && redis::own_credentials(*url) != redis::Credentials{};
+    return url && redis::has_credentials(*url);
   });
   return own_credentials || variable(getenv, "RLOCK_URL") ? empty_environment : getenv;
 }

@@ -117,8 +117,11 @@ Result<UrlParts> split_url(std::string_view scheme, std::string_view rest) {
   return parts;
 }
 
-Result<Credentials> credentials(const UrlParts& parts) {
-  if (!parts.user_info) return Credentials{};
+// A server with the user and the password of the URL.
+Result<Server> login(const UrlParts& parts, Security security) {
+  Server server;
+  server.security = security;
+  if (!parts.user_info) return server;
   size_t colon = parts.user_info->find(':');
   if (colon == std::string_view::npos) {
     return bad_url(
@@ -136,27 +139,26 @@ Result<Credentials> credentials(const UrlParts& parts) {
   if (!user || !password) {
     return bad_url(parts.scheme, "write '%' in a user name or password as %25");
   }
-  return Credentials{std::move(*user), std::move(*password)};
+  server.user = std::move(*user);
+  server.password = std::move(*password);
+  return server;
 }
 
-Status read_credentials(const UrlParts& parts, Server& server) {
-  TRY(auto who, credentials(parts));
-  server.user = std::move(who.user);
-  server.password = std::move(who.password);
-  return Done{};
-}
-
-Result<std::vector<HostPort>> all_hosts(const UrlParts& parts, int default_port) {
-  std::vector<HostPort> hosts;
+// Servers at the hosts of the URL that are in all else like `server`.
+Result<std::vector<Server>> at_hosts(const UrlParts& parts, int default_port, Server server) {
+  std::vector<Server> servers;
   for (std::string_view text : util::split(parts.hosts, ',')) {
-    auto host = parse_url_host(text, default_port);
-    if (!host) return bad_url(parts.scheme, host.error().text);
-    if (std::find(hosts.begin(), hosts.end(), *host) != hosts.end()) {
+    auto at = parse_url_host(text, default_port);
+    if (!at) return bad_url(parts.scheme, at.error().text);
+    auto same = [&](const Server& one) { return one.host == at->host && one.port == at->port; };
+    if (std::any_of(servers.begin(), servers.end(), same)) {
       return bad_url(parts.scheme, "the same host and port is given twice");
     }
-    hosts.push_back(*std::move(host));
+    server.host = at->host;
+    server.port = at->port;
+    servers.push_back(server);
   }
-  return hosts;
+  return servers;
 }
 
 Result<int> database(std::string_view scheme, std::string_view digits) {
@@ -193,41 +195,36 @@ Status no_query(const UrlParts& parts) {
 
 Result<Url> tcp_url(const UrlParts& parts, Security security) {
   TRY_STATUS(no_query(parts));
-  SingleUrl url{security, {}};
-  TRY_STATUS(read_credentials(parts, url.server));
-  TRY(url.server.db,
-      database(parts.scheme, parts.path.empty() ? parts.path : parts.path.substr(1)));
+  TRY(auto server, login(parts, security));
+  TRY(server.db, database(parts.scheme, parts.path.empty() ? parts.path : parts.path.substr(1)));
   if (parts.hosts.find(',') != std::string_view::npos) {
     return bad_url(parts.scheme,
                    "one host only; lists are for redis+sentinel:// and redis+cluster://");
   }
-  TRY(auto hosts, all_hosts(parts, kRedisPort));
-  url.server.host = std::move(hosts.front().host);
-  url.server.port = hosts.front().port;
-  return Url(std::move(url));
+  TRY(auto servers, at_hosts(parts, kRedisPort, std::move(server)));
+  return Url(std::move(servers.front()));
 }
 
-Result<Url> unix_url(const UrlParts& parts, Security) {
+Result<Url> unix_url(const UrlParts& parts, Security security) {
   if (!parts.hosts.empty() || parts.path.size() < 2) {
     return bad_url(parts.scheme,
                    "the path of the socket must be absolute, as in unix:///run/redis.sock");
   }
-  SingleUrl url;
-  TRY_STATUS(read_credentials(parts, url.server));
+  TRY(auto server, login(parts, security));
   auto path = percent_text(parts.path);
   if (!path) return bad_url(parts.scheme, "write '%' in a path as %25");
   TRY(auto known, queries(parts));
   for (const UrlQuery& query : known) {
     if (query.key != "db") return bad_url(parts.scheme, "unknown query key (db is the only one)");
-    TRY(url.server.db, database(parts.scheme, query.value));
+    TRY(server.db, database(parts.scheme, query.value));
   }
-  url.server.transport = Transport::unix_socket;
-  url.server.path = std::move(*path);
-  return Url(std::move(url));
+  server.transport = Transport::unix_socket;
+  server.path = std::move(*path);
+  return Url(std::move(server));
 }
 
 // `/MASTER` and `/MASTER/DB`.
-Status read_master(const UrlParts& parts, SentinelUrl& url) {
+Status read_master(const UrlParts& parts, SentinelGroup& group) {
   std::string_view path = parts.path.empty() ? parts.path : parts.path.substr(1);
   size_t slash = path.find('/');
   auto master = percent_text(path.substr(0, slash));
@@ -236,39 +233,39 @@ Status read_master(const UrlParts& parts, SentinelUrl& url) {
         parts.scheme,
         util::format("the master's name is missing: write {}://HOST/MASTER", parts.scheme));
   }
-  url.master = std::move(*master);
+  group.name = std::move(*master);
   if (slash == std::string_view::npos) return Done{};
-  TRY(url.db, database(parts.scheme, path.substr(slash + 1)));
+  TRY(group.master.db, database(parts.scheme, path.substr(slash + 1)));
   return Done{};
 }
 
 Result<Url> sentinel_url(const UrlParts& parts, Security security) {
-  SentinelUrl url;
-  url.security = security;
-  TRY(url.credentials, credentials(parts));
-  TRY(url.sentinels, all_hosts(parts, kSentinelPort));
-  TRY_STATUS(read_master(parts, url));
+  SentinelGroup group;
+  TRY(group.master, login(parts, security));
+  Server sentinel;
+  sentinel.security = security;
+  TRY(group.sentinels, at_hosts(parts, kSentinelPort, std::move(sentinel)));
+  TRY_STATUS(read_master(parts, group));
   TRY(auto known, queries(parts));
-  for (UrlQuery& query : known) {
-    if (query.key == "sentinel_username") {
-      url.sentinel_credentials.user = std::move(query.value);
-    } else if (query.key == "sentinel_password") {
-      url.sentinel_credentials.password = std::move(query.value);
-    } else {
+  for (const UrlQuery& query : known) {
+    if (query.key != "sentinel_username" && query.key != "sentinel_password") {
       return bad_url(parts.scheme,
                      "unknown query key (known: sentinel_username, sentinel_password)");
     }
+    for (Server& one : group.sentinels) {
+      (query.key == "sentinel_username" ? one.user : one.password) = query.value;
+    }
   }
-  return Url(std::move(url));
+  return Url(std::move(group));
 }
 
 Result<Url> cluster_url(const UrlParts& parts, Security security) {
   TRY_STATUS(no_query(parts));
   if (parts.path.size() > 1)
     return bad_url(parts.scheme, "a cluster has no databases: the URL must end after the hosts");
-  TRY(auto who, credentials(parts));
-  TRY(auto hosts, all_hosts(parts, kRedisPort));
-  return Url(ClusterUrl{security, std::move(who), std::move(hosts)});
+  TRY(auto node, login(parts, security));
+  TRY(auto seeds, at_hosts(parts, kRedisPort, std::move(node)));
+  return Url(ClusterSeeds{std::move(seeds)});
 }
 
 Result<Url> local_url(std::string_view folder) {
@@ -309,25 +306,21 @@ Error unknown_scheme() {
 }
 
 // Equal for URLs of the same server, whatever their databases and users.
-std::string key_of(const HostPort& at) {
-  return (at.host == "localhost" ? "127.0.0.1" : at.host) + ' ' + std::to_string(at.port) + ' ';
-}
-
-std::string key_of(const std::vector<HostPort>& all) {
-  std::string text;
-  for (const HostPort& one : all) text += key_of(one);
-  return text;
-}
-
 struct UrlKey {
-  std::string operator()(const SingleUrl& url) const {
-    if (url.server.transport == Transport::unix_socket) return url.server.path;
-    return key_of(HostPort{url.server.host, url.server.port});
+  std::string operator()(const Server& server) const {
+    if (server.transport == Transport::unix_socket) return server.path;
+    const std::string host = server.host == "localhost" ? "127.0.0.1" : server.host;
+    return host + ' ' + std::to_string(server.port) + ' ';
   }
-  std::string operator()(const SentinelUrl& url) const {
-    return key_of(url.sentinels) + url.master;
+  std::string operator()(const std::vector<Server>& all) const {
+    std::string text;
+    for (const Server& one : all) text += (*this)(one);
+    return text;
   }
-  std::string operator()(const ClusterUrl& url) const { return key_of(url.nodes); }
+  std::string operator()(const SentinelGroup& group) const {
+    return (*this)(group.sentinels) + group.name;
+  }
+  std::string operator()(const ClusterSeeds& cluster) const { return (*this)(cluster.seeds); }
   std::string operator()(const LocalUrl& url) const { return "local:" + url.folder; }
 };
 
@@ -394,13 +387,15 @@ Result<Url> parse_url(std::string_view text) {
   return unknown_scheme();
 }
 
-Credentials own_credentials(const Url& url) {
-  if (const auto* single = std::get_if<SingleUrl>(&url)) {
-    return {single->server.user, single->server.password};
-  }
-  if (const auto* sentinel = std::get_if<SentinelUrl>(&url)) return sentinel->credentials;
-  const auto* cluster = std::get_if<ClusterUrl>(&url);
-  return cluster == nullptr ? Credentials{} : cluster->credentials;
+const Server* server_in(const Url& url) {
+  if (const auto* group = std::get_if<SentinelGroup>(&url)) return &group->master;
+  if (const auto* cluster = std::get_if<ClusterSeeds>(&url)) return &cluster->seeds.front();
+  return std::get_if<Server>(&url);
+}
+
+bool has_credentials(const Url& url) {
+  const Server* server = server_in(url);
+  return server != nullptr && !(server->user.empty() && server->password.empty());
 }
 
 bool mask_passwords(std::span<char> text) {

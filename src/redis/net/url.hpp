@@ -15,6 +15,7 @@
 namespace rlock::redis {
 
 enum class Transport { tcp, unix_socket };
+enum class Security { plain, tls };
 enum class Role { any, master };
 
 class AddressMemory;
@@ -27,15 +28,16 @@ struct Server {
   Transport transport = Transport::tcp;
   std::string host;  // name or numeric address; IPv6 without brackets
   int port = 6379;
-  std::string path;  // of the unix socket
-  std::string user;  // empty: the default user
+  std::string path;                     // of the unix socket
+  Security security = Security::plain;  // that its URL asks for
+  std::string user;                     // empty: the default user
   std::string password;
   std::shared_ptr<Secret> secret;  // a password that may change, read at each connect; may be null
   int db = 0;
   // Checked at each connect: a former master must not be taken for the master.
   Role role = Role::any;
   Millis connect_timeout{2000};
-  std::shared_ptr<const Tls> tls;  // null: plain
+  std::shared_ptr<const Tls> tls;  // null: plain, or not opened yet
   // Shared by the copies, so that a further connection survives a silent name server; may be null.
   std::shared_ptr<AddressMemory> addresses;
   // Shared by all servers of a quorum, which are checked as members (redis/link/connection.hpp).
@@ -62,7 +64,6 @@ struct ClusterSeeds {
   std::vector<Server> seeds;
 };
 
-// What a URL names.
 using ServerTarget = std::variant<Server, SentinelGroup, ClusterSeeds>;
 
 // Whether `text` contains the server's password.
@@ -86,49 +87,23 @@ std::optional<HostPort> parse_host_port(std::string_view text);
 // The URL grammar of rlock(1). An error text contains no part of the URL but its scheme: what looks
 // like a host or a port may be a password whose '/' or '@' was not encoded.
 
-enum class Security { plain, tls };
-
-struct Credentials {
-  std::string user;
-  std::string password;
-  bool operator==(const Credentials&) const = default;
-};
-
-// redis://, rediss://, unix://, redis+unix://
-struct SingleUrl {
-  Security security = Security::plain;
-  Server server;
-};
-
-// redis+sentinel://, rediss+sentinel://
-struct SentinelUrl {
-  Security security = Security::plain;
-  Credentials credentials;
-  Credentials sentinel_credentials;
-  std::vector<HostPort> sentinels;
-  std::string master;
-  int db = 0;
-};
-
-// redis+cluster://, rediss+cluster://
-struct ClusterUrl {
-  Security security = Security::plain;
-  Credentials credentials;
-  std::vector<HostPort> nodes;
-};
-
 // local:, local:DIR
 struct LocalUrl {
   std::string folder;  // empty: the default one
 };
 
-using Url = std::variant<SingleUrl, SentinelUrl, ClusterUrl, LocalUrl>;
+// What a URL names, with what it says of it; the options say the rest (redis/open.hpp).
+using Url = std::variant<Server, SentinelGroup, ClusterSeeds, LocalUrl>;
 
 // ErrorKind::usage: what is wrong, and how to write it.
 Result<Url> parse_url(std::string_view text);
 
-// User and password for its servers, empty where it has none; not those for the sentinels.
-Credentials own_credentials(const Url& url);
+// The server that it names, or one of several that are alike in user, password and security: the
+// master, not a sentinel. Null for `local:`.
+const Server* server_in(const Url& url);
+
+// Whether it has a user or a password for that server.
+bool has_credentials(const Url& url);
 
 // Writes asterisks over what is, or may be, a password in `text`: URLs, which may be malformed.
 // False: there is none.
