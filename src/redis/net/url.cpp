@@ -19,46 +19,29 @@ bool has_blanks(std::string_view text) {
                      [](unsigned char c) { return c <= ' ' || c == 0x7f; });
 }
 
-// The host, still encoded, and after a ':' the port.
-struct RawHost {
-  std::string_view host;
-  std::optional<std::string_view> port;
-};
-
-Result<RawHost> split_host(std::string_view text) {
-  RawHost raw;
-  std::string_view rest;
-  if (text.starts_with('[')) {
-    size_t close = text.find(']');
-    if (close == std::string_view::npos) return malformed("'[' without ']'");
-    raw.host = text.substr(1, close - 1);
-    rest = text.substr(close + 1);
-    if (raw.host.find(':') == std::string_view::npos) {
-      return malformed("brackets are only for IPv6 addresses");
-    }
-  } else {
-    raw.host = text.substr(0, text.find(':'));
-    rest = text.substr(raw.host.size());
-    if (raw.host.find_first_of("[]") != std::string_view::npos) {
-      return malformed("put brackets around the whole IPv6 address, as in [::1]:6379");
-    }
-  }
-  if (rest.empty()) return raw;
-  if (rest.front() != ':') return malformed("only ':' and a port may follow ']'");
-  raw.port = rest.substr(1);
-  if (raw.port->find(':') == std::string_view::npos) return raw;
-  return malformed("put an IPv6 address in brackets, as in [::1]:6379");
-}
-
 // As a URL has it, percent-encoded: `db1`, `db1:6379`, `[::1]`, `[::1]:6379`. The host in lower
 // case. An Error says what is wrong and holds no part of `text`.
 Result<HostPort> parse_url_host(std::string_view text, int default_port) {
-  TRY(auto raw, split_host(text));
-  auto host = util::percent_decoded(raw.host);
+  const bool bracketed = text.starts_with('[');
+  const size_t end = text.find(bracketed ? ']' : ':');
+  if (bracketed && end == text.npos) return malformed("'[' without ']'");
+  const std::string_view raw = bracketed ? text.substr(1, end - 1) : text.substr(0, end);
+  const std::string_view rest = text.substr(bracketed ? end + 1 : raw.size());
+  if (bracketed && raw.find(':') == raw.npos) {
+    return malformed("brackets are only for IPv6 addresses");
+  }
+  if (!bracketed && raw.find_first_of("[]") != raw.npos) {
+    return malformed("put brackets around the whole IPv6 address, as in [::1]:6379");
+  }
+  if (!rest.empty() && rest.front() != ':') return malformed("only ':' and a port may follow ']'");
+  if (rest.find(':', 1) != rest.npos) {
+    return malformed("put an IPv6 address in brackets, as in [::1]:6379");
+  }
+  auto host = util::percent_decoded(raw);
   if (!host || has_blanks(*host)) return malformed("the host name is malformed");
   if (host->empty()) return malformed("the host is missing; there is no default");
   if (host->front() == '.') return malformed("a host name must not begin with a dot");
-  auto port = raw.port ? parse_port(*raw.port) : default_port;
+  auto port = rest.empty() ? default_port : parse_port(rest.substr(1));
   if (!port) return malformed("the port must be a number from 1 to 65535");
   return HostPort{util::lower_case(*host), *port};
 }
