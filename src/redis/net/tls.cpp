@@ -262,17 +262,85 @@ class TlsStream final : public Stream {
   TlsStream(const TlsStream&) = delete;
   TlsStream& operator=(const TlsStream&) = delete;
 
-  Io write_some(std::string_view& bytes) override;
-  Io read_some(char* buffer, size_t size, size_t& got) override;
-  bool is_quiet() override;
-  pollfd wants(Sending sending) const override;
-  const char* timeout_reason() const override;
-  std::optional<std::chrono::system_clock::time_point> certificate_end() const override;
-  Error error() const override;
+  Io write_some(std::string_view& bytes) override {
+    while (!bytes.empty()) {
+      if (broken_) return Io::failed;
+      lib().ERR_clear_error();
+      int sent = lib().SSL_write(session_.get(), bytes.data(), bounded(bytes.size()));
+      if (sent <= 0) return to_io(sent, write_awaits_);
+      bytes.remove_prefix(static_cast<size_t>(sent));
+    }
+    return Io::done;
+  }
+
+  // Never drained: poll() does not report bytes that OpenSSL has already read.
+  Io read_some(char* buffer, size_t size, size_t& got) override {
+    if (broken_) return Io::failed;
+    lib().ERR_clear_error();
+    int count = lib().SSL_read(session_.get(), buffer, bounded(size));
+    if (count <= 0) return to_io(count, read_awaits_);
+    got = static_cast<size_t>(count);
+    return Io::done;
+  }
+
+  // SSL_peek also processes what is not data: session tickets, an alert.
+  bool is_quiet() override {
+    char byte = 0;
+    if (broken_) return false;
+    lib().ERR_clear_error();
+    int count = lib().SSL_peek(session_.get(), &byte, 1);
+    return count <= 0 && to_io(count, read_awaits_) == Io::would_block;
+  }
+
+  pollfd wants(Sending sending) const override {
+    int events = sending == Sending::done ? read_awaits_ : read_awaits_ | write_awaits_;
+    return {wire_.fd.get(), static_cast<short>(events), 0};
+  }
+
+  const char* timeout_reason() const override {
+    return lib().SSL_is_init_finished(session_.get()) != 0
+               ? "no answer"
+               : "no TLS handshake; is this a port without TLS? use redis:// for one";
+  }
+
+  std::optional<std::chrono::system_clock::time_point> certificate_end() const override {
+    const X509* certificate = lib().SSL_get0_peer_certificate(session_.get());
+    std::tm end{};
+    if (certificate == nullptr ||
+        lib().ASN1_TIME_to_tm(lib().X509_get0_notAfter(certificate), &end) != 1)
+      return std::nullopt;
+    return std::chrono::system_clock::from_time_t(timegm(&end));
+  }
+
+  Error error() const override {
+    return tls_error_.value_or(Error{ErrorKind::internal, "no error"});
+  }
 
  private:
-  Io to_io(int result, short& awaited);
-  Io failed(Error why);
+  Io failed(Error why) {
+    tls_error_ = std::move(why);
+    return Io::failed;
+  }
+
+  // What the `result` of an OpenSSL call means; sets `awaited` to the event to poll for.
+  Io to_io(int result, short& awaited) {
+    switch (lib().SSL_get_error(session_.get(), result)) {
+      case SSL_ERROR_WANT_READ:
+        awaited = POLLIN;
+        return Io::would_block;
+      case SSL_ERROR_WANT_WRITE:
+        awaited = POLLOUT;
+        return Io::would_block;
+      case SSL_ERROR_ZERO_RETURN:
+        return Io::closed;
+      case SSL_ERROR_SYSCALL:
+        if (wire_.last_io == Io::closed) return Io::closed;
+        return failed({ErrorKind::unavailable, std::strerror(wire_.error), Retry::later});
+      default:
+        broken_ = true;
+        return failed(tls_error(session_.get(), peer_));
+    }
+  }
 
   Wire wire_;
   TlsPeer peer_;
@@ -282,85 +350,6 @@ class TlsStream final : public Stream {
   short read_awaits_ = POLLIN;
   std::optional<Error> tls_error_;
 };
-
-Io TlsStream::failed(Error why) {
-  tls_error_ = std::move(why);
-  return Io::failed;
-}
-
-// What the `result` of an OpenSSL call means; sets `awaited` to the event to poll for.
-Io TlsStream::to_io(int result, short& awaited) {
-  switch (lib().SSL_get_error(session_.get(), result)) {
-    case SSL_ERROR_WANT_READ:
-      awaited = POLLIN;
-      return Io::would_block;
-    case SSL_ERROR_WANT_WRITE:
-      awaited = POLLOUT;
-      return Io::would_block;
-    case SSL_ERROR_ZERO_RETURN:
-      return Io::closed;
-    case SSL_ERROR_SYSCALL:
-      if (wire_.last_io == Io::closed) return Io::closed;
-      return failed({ErrorKind::unavailable, std::strerror(wire_.error), Retry::later});
-    default:
-      broken_ = true;
-      return failed(tls_error(session_.get(), peer_));
-  }
-}
-
-Io TlsStream::write_some(std::string_view& bytes) {
-  while (!bytes.empty()) {
-    if (broken_) return Io::failed;
-    lib().ERR_clear_error();
-    int sent = lib().SSL_write(session_.get(), bytes.data(), bounded(bytes.size()));
-    if (sent <= 0) return to_io(sent, write_awaits_);
-    bytes.remove_prefix(static_cast<size_t>(sent));
-  }
-  return Io::done;
-}
-
-// Never drained: poll() does not report bytes that OpenSSL has already read.
-Io TlsStream::read_some(char* buffer, size_t size, size_t& got) {
-  if (broken_) return Io::failed;
-  lib().ERR_clear_error();
-  int count = lib().SSL_read(session_.get(), buffer, bounded(size));
-  if (count <= 0) return to_io(count, read_awaits_);
-  got = static_cast<size_t>(count);
-  return Io::done;
-}
-
-// SSL_peek also processes what is not data: session tickets, an alert.
-bool TlsStream::is_quiet() {
-  char byte = 0;
-  if (broken_) return false;
-  lib().ERR_clear_error();
-  int count = lib().SSL_peek(session_.get(), &byte, 1);
-  return count <= 0 && to_io(count, read_awaits_) == Io::would_block;
-}
-
-pollfd TlsStream::wants(Sending sending) const {
-  int events = sending == Sending::done ? read_awaits_ : read_awaits_ | write_awaits_;
-  return {wire_.fd.get(), static_cast<short>(events), 0};
-}
-
-const char* TlsStream::timeout_reason() const {
-  return lib().SSL_is_init_finished(session_.get()) != 0
-             ? "no answer"
-             : "no TLS handshake; is this a port without TLS? use redis:// for one";
-}
-
-std::optional<std::chrono::system_clock::time_point> TlsStream::certificate_end() const {
-  const X509* certificate = lib().SSL_get0_peer_certificate(session_.get());
-  std::tm end{};
-  if (certificate == nullptr ||
-      lib().ASN1_TIME_to_tm(lib().X509_get0_notAfter(certificate), &end) != 1)
-    return std::nullopt;
-  return std::chrono::system_clock::from_time_t(timegm(&end));
-}
-
-Error TlsStream::error() const {
-  return tls_error_.value_or(Error{ErrorKind::internal, "no error"});
-}
 
 // A folder by subject hash, so that only the CAs of a chain are read: parsing the whole bundle
 // takes 28 ms.
