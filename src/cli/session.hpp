@@ -90,13 +90,24 @@ class Session {
   Status check_supported(const lock::AcquireCall& claim) const;
   uint64_t replicas() const { return options_.replicas; }  // that have to confirm a grant
 
-  // The reply to the request that `start` sends, once for each attempt.
+  // The reply to the request that `start` sends, once for each attempt: a failure that may pass (a
+  // restart, a fail-over) is retried as long as a server may take to be reached.
   template <class Start>
   auto ask(Start start) -> decltype(start(std::declval<lock::LockServer&>())->take()) {
     // A script takes microseconds: a server this slow is stuck, or the connection is.
-    constexpr Millis kAnswer{3000};
-    return lock::finish_with_retries(poller_, server(), {connect_timeout(), kAnswer},
-                                     [&] { return start(*store_); });
+    constexpr Millis kAnswer{3000}, kPause{50};
+    const TimePoint give_up = poller_.now() + connect_timeout();
+    const TimePoint end = give_up + kAnswer;
+    while (true) {
+      // Half of the time: where a connection is stuck, a fresh one has the other half.
+      const TimePoint attempt_end =
+          std::min(end, poller_.now() + (connect_timeout() + kAnswer) / 2);
+      auto result = lock::finish(poller_, start(*store_), attempt_end, server());
+      if (result || result.error().retry == Retry::never) return result;
+      const TimePoint until = poller_.now() >= attempt_end ? end : give_up;
+      if (poller_.now() + kPause >= until) return result;
+      poller_.pause(poller_.now() + kPause);
+    }
   }
 
  private:

@@ -61,29 +61,4 @@ Result<T> finish(Poller& poller, InFlight<T> request, TimePoint deadline, const 
   return no_answer(server);
 }
 
-struct RetryLimits {
-  Millis connect;  // how long a failure that may pass (a restart, a fail-over) is retried
-  Millis answer;   // how much longer a server that is silent may take
-};
-
-// As finish(), but a failure that may pass is retried within the limits. `start` sends the request
-// once for each attempt.
-template <class Start>
-auto finish_with_retries(Poller& poller, const std::string& server, RetryLimits limits, Start start)
-    -> decltype(start()->take()) {
-  constexpr Millis kPause{50};
-  const TimePoint give_up = poller.now() + limits.connect;
-  const TimePoint end = give_up + limits.answer;
-  while (true) {
-    // Half of the time: where a connection is stuck, a fresh one has the other half.
-    const TimePoint attempt_end =
-        std::min(end, poller.now() + (limits.connect + limits.answer) / 2);
-    auto result = finish(poller, start(), attempt_end, server);
-    if (result || result.error().retry == Retry::never) return result;
-    const TimePoint until = poller.now() >= attempt_end ? end : give_up;
-    if (poller.now() + kPause >= until) return result;
-    poller.pause(poller.now() + kPause);
-  }
-}
-
 }  // namespace rlock::lock
