@@ -66,17 +66,6 @@ void add(Summary& summary, const AcquireReply& reply) {
   }
 }
 
-// A majority has answered without a decision: how much longer slow servers are waited for.
-Millis straggler_grace(Nanos since_asked) {
-  return std::max(timing::kLeastStragglerGrace, std::chrono::duration_cast<Millis>(since_asked));
-}
-
-// Never fast enough to spin, never in step with a contender.
-Millis tie_pause(uint64_t ties, util::Random& random) {
-  Millis least = timing::kTiePause * (1 << std::min(ties, kMostDoublings));
-  return least + Millis(static_cast<Millis::rep>(random.next() % 100) * 2 * least.count() / 100);
-}
-
 }  // namespace
 
 Summary summarize(const Replies<AcquireReply>& replies) {
@@ -157,7 +146,10 @@ void QuorumTry::collect_replies(TimePoint now) {
   }
   const size_t open = asking_->open();
   const bool enough = totals.answered() >= majority;
-  if (enough) close_at_ = std::min(close_at_, now + straggler_grace(now - *started_));
+  if (enough) {
+    const auto since_asked = std::chrono::duration_cast<Millis>(now - *started_);
+    close_at_ = std::min(close_at_, now + std::max(timing::kLeastStragglerGrace, since_asked));
+  }
   // Of what one server knows to be done another may know that it was forgotten.
   const bool out_of_reach = !totals.done && totals.granted + open < majority;
   if ((enough && out_of_reach) || open == 0 || now >= close_at_) on_not_granted(totals, now);
@@ -169,9 +161,11 @@ Error QuorumTry::too_few_answered() const {
   return error;
 }
 
+// Never fast enough to spin, never in step with a contender.
 Millis QuorumTry::pause_after_tie() {
   tied_ = true;
-  return tie_pause(params_.ties, random_);
+  const Millis least = timing::kTiePause * (1 << std::min(params_.ties, kMostDoublings));
+  return least + Millis(static_cast<Millis::rep>(random_.next() % 100) * 2 * least.count() / 100);
 }
 
 void QuorumTry::cancel_try(RequestMaker<CancelReply> make_request, TimePoint close_at,
