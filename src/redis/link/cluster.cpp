@@ -16,13 +16,6 @@ std::optional<HostPort> parse_node(std::string_view text) {
   return node;
 }
 
-bool has_flag(std::string_view flags, std::string_view flag) {
-  while (!flags.empty()) {
-    if (take_until(flags, ',') == flag) return true;
-  }
-  return false;
-}
-
 constexpr size_t kMostPlaces = 4096;
 
 // Most connections kept: a hostile node could redirect us without end.
@@ -57,13 +50,14 @@ std::vector<HostPort> masters_in(std::string_view nodes, NodeNaming naming) {
     std::string_view line = take_until(nodes, '\n');
     take_until(line, ' ');
     std::string_view where = take_until(line, ' ');
-    std::string_view flags = take_until(line, ' ');
+    const auto flags = util::split(take_until(line, ' '), ',');
     for (int i = 0; i < kBetweenFlagsAndSlots; ++i) take_until(line, ' ');
     auto node = parse_node(take_until(where, '@'));
     take_until(where, ',');
     std::string_view name = take_until(where, ',');
     if (node && naming == NodeNaming::by_name && !name.empty()) node->host = name;
-    if (node && has_flag(flags, "master") && !line.empty()) masters.push_back(std::move(*node));
+    const bool master = std::find(flags.begin(), flags.end(), "master") != flags.end();
+    if (node && master && !line.empty()) masters.push_back(std::move(*node));
   }
   return masters;
 }

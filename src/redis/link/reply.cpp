@@ -9,10 +9,6 @@
 namespace rlock::redis {
 namespace {
 
-struct FreeCommand {
-  void operator()(char* command) const noexcept { redisFreeCommand(command); }
-};
-
 // hiredis allocates the table of an array as soon as it has read the length, so `*100000000` alone
 // would cost 800 MB. bounded_array checks the length first; the type of `elements` differs between
 // releases of hiredis.
@@ -55,8 +51,9 @@ std::string encode(const std::vector<std::string>& words) {
   auto size =
       redisFormatCommandArgv(&raw, static_cast<int>(argv.size()), argv.data(), lengths.data());
   if (size < 0) throw std::bad_alloc();
-  std::unique_ptr<char, FreeCommand> command(raw);
-  return {raw, static_cast<size_t>(size)};
+  std::string command(raw, static_cast<size_t>(size));
+  redisFreeCommand(raw);
+  return command;
 }
 
 ReplyReader::ReplyReader()

@@ -27,18 +27,17 @@ constexpr int kKeepProbes = 3;
 // too.
 constexpr int kUserTimeoutMs = (kKeepIdleSeconds + kKeepEverySeconds * kKeepProbes) * 1000;
 
-void set(const util::Fd& fd, int level, int option, int value) {
-  // A failure costs latency, never correctness: callers have deadlines of their own.
-  setsockopt(fd.get(), level, option, &value, sizeof value);
-}
-
+// A failure costs latency, never correctness: callers have deadlines of their own.
 void tune_tcp(const util::Fd& fd) {
-  set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-  set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(fd, IPPROTO_TCP, TCP_KEEPIDLE, kKeepIdleSeconds);
-  set(fd, IPPROTO_TCP, TCP_KEEPINTVL, kKeepEverySeconds);
-  set(fd, IPPROTO_TCP, TCP_KEEPCNT, kKeepProbes);
-  set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, kUserTimeoutMs);
+  constexpr int kOptions[][3] = {{IPPROTO_TCP, TCP_NODELAY, 1},
+                                 {SOL_SOCKET, SO_KEEPALIVE, 1},
+                                 {IPPROTO_TCP, TCP_KEEPIDLE, kKeepIdleSeconds},
+                                 {IPPROTO_TCP, TCP_KEEPINTVL, kKeepEverySeconds},
+                                 {IPPROTO_TCP, TCP_KEEPCNT, kKeepProbes},
+                                 {IPPROTO_TCP, TCP_USER_TIMEOUT, kUserTimeoutMs}};
+  for (const auto& [level, option, value] : kOptions) {
+    setsockopt(fd.get(), level, option, &value, sizeof value);
+  }
 }
 
 // A caller may have started us with 0-2 closed: a socket there would catch what the command prints.
@@ -52,10 +51,6 @@ bool would_block(int error) {
   return error == EAGAIN || error == EWOULDBLOCK;
 }
 
-struct FreeAddresses {
-  void operator()(addrinfo* list) const noexcept { freeaddrinfo(list); }
-};
-
 enum class LookupMode { numeric, any };
 
 Resolution::LookupResult addresses_of(const std::string& host, int port, LookupMode mode) {
@@ -67,7 +62,7 @@ Resolution::LookupResult addresses_of(const std::string& host, int port, LookupM
   int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &raw);
   if (error == EAI_SYSTEM) return {{}, std::strerror(errno)};
   if (error != 0) return {{}, gai_strerror(error)};
-  std::unique_ptr<addrinfo, FreeAddresses> list(raw);
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> list(raw, &freeaddrinfo);
   Resolution::LookupResult outcome;
   for (const addrinfo* info = raw; info != nullptr; info = info->ai_next) {
     Address address;
