@@ -401,14 +401,12 @@ ClusterLink& ClusterStore::cluster() {
   return static_cast<ClusterLink&>(link());
 }
 
-lock::InFlight<NamesPage> ClusterStore::list_masters() {
-  return std::make_unique<Call<NamesPage>>(
-      cluster(), std::vector<std::string>{"CLUSTER", "NODES"}, kListing,
-      [this](const redisReply& nodes) { return first_page(nodes, cluster()); });
-}
-
 lock::InFlight<NamesPage> ClusterStore::list_names(const std::string& cursor) {
-  if (cursor.empty()) return list_masters();
+  if (cursor.empty()) {
+    return std::make_unique<Call<NamesPage>>(
+        cluster(), std::vector<std::string>{"CLUSTER", "NODES"}, kListing,
+        [this](const redisReply& nodes) { return first_page(nodes, cluster()); });
+  }
   std::string_view masters = cursor;
   const std::string scanned(util::take_until(masters, ' '));
   const HostPort at = parse_host_port(masters.substr(0, masters.find(' '))).value_or(HostPort{});

@@ -83,7 +83,6 @@ class ClusterStore final : public RedisStore {
 
  private:
   ClusterLink& cluster();
-  lock::InFlight<lock::NamesPage> list_masters();
 
   std::optional<Connection> list_connection_;  // to the master whose names are read
 };
