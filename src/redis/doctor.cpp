@@ -275,30 +275,22 @@ class ServerExaminer {
   ServerReport report_;
 };
 
-SentinelReport examine_sentinel(const Server& server, const std::string& name) {
-  SentinelReport report{server};
-  CommandClient client(server);
+// Its vote, and what else the report says.
+SentinelVote examine_sentinel(SentinelReport& report, const std::string& name) {
+  CommandClient client(report.server);
   auto master = client.ask({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", name});
-  if (!master) {
-    report.error = std::move(master).error();
-  } else if (master->size() != 2) {
-    report.abstains = true;
+  if (!master) return *(report.error = std::move(master).error());
+  if (master->size() != 2) {
     report.error =
         Error{ErrorKind::unavailable,
-              util::format("{}: it does not know a master \"{}\"", server.label(), name)};
-  } else {
-    report.master = master->front() + ":" + master->back();
-    auto quorum = client.ask({"SENTINEL", "CKQUORUM", name});
-    if (!quorum) report.no_quorum = std::move(quorum).error();
+              util::format("{}: it does not know a master \"{}\"", report.server.label(), name)};
+    return UnknownMaster{};
   }
-  return report;
-}
-
-SentinelVote vote_of(const SentinelReport& report) {
-  if (report.abstains) return UnknownMaster{};
-  if (report.error) return *report.error;
-  auto master = parse_host_port(report.master);
-  return master ? SentinelVote(*std::move(master)) : SentinelVote(NoAnswer{});
+  report.master = master->front() + ":" + master->back();
+  auto quorum = client.ask({"SENTINEL", "CKQUORUM", name});
+  if (!quorum) report.no_quorum = std::move(quorum).error();
+  auto at = parse_host_port(report.master);
+  return at ? SentinelVote(*std::move(at)) : NoAnswer{};
 }
 
 Server server_at(const HostPort& address, Server server) {
@@ -323,8 +315,8 @@ GroupReport examine_group(const SentinelGroup& group) {
   GroupReport report{joined_labels(group.sentinels) + "/" + group.name};
   std::vector<SentinelVote> votes;
   for (const Server& server : group.sentinels) {
-    report.sentinels.push_back(examine_sentinel(server, group.name));
-    votes.push_back(vote_of(report.sentinels.back()));
+    report.sentinels.push_back({server});
+    votes.push_back(examine_sentinel(report.sentinels.back(), group.name));
   }
   if (auto master = elect(votes)) report.master = server_at(*master, group.master);
   return report;

@@ -53,7 +53,6 @@ ServerReport examine_server(const Server& server, const std::string& prefix,
 struct SentinelReport {
   Server server;
   std::optional<Error> error{};      // why it named no master
-  bool abstains = false;             // it does not know the master's name
   std::optional<Error> no_quorum{};  // why the sentinels cannot agree on a failover
   std::string master{};              // `host:port`
 };
