@@ -193,12 +193,6 @@ Result<pid_t> read_report(const Fd& pipe, const std::string& program) {
   return pid;
 }
 
-// The first redis-server on PATH, else the first valkey-server; empty if there is none.
-std::string find_server_program() {
-  std::string redis = find_on_path("redis-server");
-  return redis.empty() ? find_on_path("valkey-server") : redis;
-}
-
 // Starts the server in a session of its own, not as our child: with default signals, an empty
 // environment, no descriptors but the log, the lock and the name, and our resource limits lifted.
 // Returns its pid; ErrorKind::system: it cannot be started, or a limit that cannot be lifted would
@@ -320,12 +314,6 @@ pid_t owner_of(const Address& name) {
   return peer.uid == geteuid() ? peer.pid : 0;
 }
 
-// A server that starts works, or waits for the processor or the disk.
-bool sleeps(pid_t server) {
-  const auto stat = util::read_stat(server);
-  return stat && stat->state == 'S';
-}
-
 Error no_socket(const std::string& folder, pid_t server) {
   return {ErrorKind::unavailable,
           util::format("local: the server of {}{} does not listen on rlock.sock there, which may "
@@ -356,7 +344,9 @@ Result<std::optional<Claim>> claim_or_server(const std::string& folder, const Ad
     const pid_t owner = bound || !name ? 0 : owner_of(*name);
     if (locked && owner == 0) return std::optional<Claim>({std::move(lock), std::move(bound)});
     if (std::exchange(server, owner) != owner) asleep = Millis(0);
-    if (owner > 0 && sleeps(owner)) asleep += kPollInterval;
+    // A server that starts works, or waits for the processor or the disk.
+    const auto running = owner > 0 ? util::read_stat(owner) : std::nullopt;
+    if (running && running->state == 'S') asleep += kPollInterval;
     if (asleep >= kAsleepLimit || BootClock::now() >= deadline) return no_socket(folder, owner);
     std::this_thread::sleep_for(kPollInterval);
   }
@@ -422,7 +412,8 @@ Status start_server(const Server& server, const std::string& folder, const Addre
                     TimePoint deadline) {
   TRY(auto claim, claim_or_server(folder, address, deadline));
   if (!claim) return Done{};
-  std::string program = find_server_program();
+  std::string program = find_on_path("redis-server");
+  if (program.empty()) program = find_on_path("valkey-server");
   if (program.empty()) {
     return Error{ErrorKind::config,
                  "local: redis-server or valkey-server must be on PATH (apt install redis-server)"};
