@@ -3,18 +3,18 @@
 #include <algorithm>
 #include <utility>
 
-#include "lock/quorum/quorum.hpp"
 #include "lock/timing.hpp"
 #include "redis/net/secret.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
 
 namespace rlock::redis {
-
-static_assert(std::chrono::seconds(kRestartGuardSeconds) == timing::kLongestQuorumLease,
-              "a shorter time lets a server count that lost a lease, a longer one helps nobody");
-
 namespace {
+
+// A lease that was granted just before a restart may last as long as this: after less time a server
+// would count that lost a lease, and more helps nobody.
+constexpr auto kRestartGuardSeconds = static_cast<uint64_t>(
+    std::chrono::duration_cast<std::chrono::seconds>(timing::kLongestQuorumLease).count());
 
 // A server measures its uptime by its wall clock: negative where that was set back since it
 // started.

@@ -37,10 +37,6 @@ class MemberRegistry {
   std::map<std::string, std::string> run_ids_;
 };
 
-// A lease that was granted just before a restart may last as long as this: the longest over a
-// quorum.
-inline constexpr uint64_t kRestartGuardSeconds = 60;
-
 // Whether the server keeps what it acknowledged.
 enum class Durability { unknown, every_write };
 
