@@ -53,6 +53,12 @@ Lost merged_loss(const Replies<RenewReply>& replies, const Quorum& quorum) {
   return lost;
 }
 
+// A server's error behind its name, where the message names the request already.
+std::string error_at(const std::string& server, const Error& error) {
+  size_t named = error.text.find(server);
+  return named == std::string::npos ? server + ": " + error.text : error.text.substr(named);
+}
+
 // Why a server gave no usable reply.
 template <class T>
 std::string silence_text(const std::optional<Result<T>>& reply, const std::string& server) {
@@ -117,11 +123,6 @@ bool same_holder(const Holder& a, const Holder& b) {
 }
 
 }  // namespace
-
-std::string error_at(const std::string& server, const Error& error) {
-  size_t named = error.text.find(server);
-  return named == std::string::npos ? server + ": " + error.text : error.text.substr(named);
-}
 
 size_t count_errors(const std::vector<std::optional<Error>>& errors) {
   return static_cast<size_t>(
@@ -401,6 +402,9 @@ void insert(HistoryRows& history, const Run& run) {
   });
   history.insert(older, run);
 }
+
+// The cursor of a listing holds each server's own; this for one that has listed all, or failed.
+constexpr const char* kListingDone = "-";
 
 // Those of all servers that gave no usable reply, and why.
 template <class T>

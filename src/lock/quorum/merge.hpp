@@ -25,9 +25,6 @@ size_t count_renewed(const Replies<RenewReply>& replies);
 // enough of the errors may pass.
 Error too_few_servers(const Quorum& quorum, const std::vector<std::optional<Error>>& errors);
 
-// A server's error behind its name, where the message names the request already.
-std::string error_at(const std::string& server, const Error& error);
-
 // What the answers of a majority come to, when no other server is waited for.
 Result<CancelReply> merge_answers(const Replies<CancelReply>& replies, const Quorum& quorum);
 Result<Forgotten> merge_answers(const Replies<Forgotten>& replies, const Quorum& quorum);
@@ -58,8 +55,6 @@ std::optional<Result<ReleaseReply>> merge_replies(const Replies<ReleaseReply>& r
 std::optional<Result<NamesPage>> merge_replies(const Replies<NamesPage>& replies,
                                                const Quorum& quorum, Collecting collecting);
 
-// The cursor holds each server's own; `-` for one that has listed all, or failed.
-inline constexpr const char* kListingDone = "-";
 // A member's part of a cursor; none where it is not to be asked again.
 std::optional<std::string> cursor_at(const std::string& cursor, size_t member);
 
