@@ -20,9 +20,11 @@
 #include <utility>
 #include <vector>
 
+#include "lock/poller.hpp"
 #include "redis/link/connection.hpp"
 #include "redis/net/socket.hpp"
 #include "redis/open.hpp"
+#include "redis/store/call.hpp"
 #include "util/clock.hpp"
 #include "util/fd.hpp"
 #include "util/process.hpp"
@@ -354,16 +356,10 @@ Result<std::optional<Claim>> claim_or_server(const std::string& folder, const Ad
 
 // False while the server still loads its data: then it answers LOADING.
 bool answers_ping(Connection& connection, TimePoint deadline) {
-  connection.start({"PING"});
-  while (!connection.advance(BootClock::now())) {
-    if (BootClock::now() >= deadline) return false;
-    std::vector<pollfd> fds;
-    connection.wants(fds);
-    poll(fds.data(), fds.size(),
-         poll_timeout(BootClock::now(), std::min(deadline, connection.due())));
-  }
-  auto reply = connection.take();
-  return reply && (*reply)->type != REDIS_REPLY_ERROR;
+  auto any = [](const redisReply&) { return std::optional<Result<Done>>(Done{}); };
+  auto ping = std::make_unique<Call<Done>>(connection, std::vector<std::string>{"PING"}, "ask", any);
+  lock::SystemPoller poller;
+  return bool(lock::finish<Done>(poller, std::move(ping), deadline, connection.label()));
 }
 
 // Waits a moment for the end of the process; true when it has ended. Without a pidfd (denied by a
