@@ -439,7 +439,6 @@ Status revive(Server server, const std::string& folder, const Address& address) 
 Result<Server> local_server(const std::string& requested, LocalStart start) {
   TRY(auto folder, safe_folder(requested, start));
   Server server;
-  server.transport = Transport::unix_socket;
   server.path = folder + "/rlock.sock";
   auto address = unix_address(server.path);
   if (!address) return folder_error(folder, "the path is too long for a socket (at most 96 bytes)");

@@ -15,7 +15,6 @@ test::RedisServer& shared_server() {
 
 redis::Server at(const test::RedisServer& server) {
   redis::Server where;
-  where.transport = redis::Transport::unix_socket;
   where.path = server.socket_path();
   where.connect_timeout = std::chrono::seconds(30);  // as drive(): a machine may stand still
   return where;

@@ -34,7 +34,7 @@ void check_host(const std::string& host, int port) {
 
 struct Check {
   void operator()(const redis::Server& server) const {
-    if (server.transport == redis::Transport::unix_socket) {
+    if (server.is_unix()) {
       require(server.path.starts_with('/') && server.path.find('\0') == server.path.npos,
               "a socket's path is absolute");
       return;

@@ -72,7 +72,6 @@ inline Ended ping(FakeServer::Script script, redis::Server server) {
 
 inline redis::Server at_socket(const RedisServer& real) {
   redis::Server server;
-  server.transport = redis::Transport::unix_socket;
   server.path = real.socket_path();
   server.connect_timeout = Millis(5'000);
   return server;

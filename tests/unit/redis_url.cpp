@@ -65,7 +65,7 @@ TEST_CASE("a TCP URL gives host, port, user, password and database") {
 TEST_CASE("a unix URL gives the path of the socket and the database") {
   for (const char* scheme : {"unix", "redis+unix"}) {
     redis::Server server = single(scheme + std::string("://:pw@/run/a%20b/redis.sock?db=2"));
-    CHECK(server.transport == redis::Transport::unix_socket);
+    CHECK(server.is_unix());
     CHECK(server.path == "/run/a b/redis.sock");
     CHECK(server.password == "pw");
     CHECK(server.db == 2);

@@ -52,7 +52,7 @@ std::string redis_cli(const redis::Server& server, const std::string& words) {
   auto add = [&text](const char* option, const std::string& value) {
     if (!value.empty()) text.append(option).append(shell_quoted(value));
   };
-  if (server.transport == redis::Transport::unix_socket) {
+  if (server.is_unix()) {
     add(" -s ", server.path);
   } else {
     add(" -h ", server.host);
@@ -378,8 +378,8 @@ Check round_trip(const ServerReport& report) {
 }
 
 bool is_local(const redis::Server& server) {
-  return server.transport == redis::Transport::unix_socket || server.host == "localhost" ||
-         server.host == "::1" || server.host.starts_with("127.");
+  return server.is_unix() || server.host == "localhost" || server.host == "::1" ||
+         server.host.starts_with("127.");
 }
 
 Check encryption(const ServerReport& report) {

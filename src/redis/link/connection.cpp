@@ -452,7 +452,7 @@ void Connection::keep(ReplyPtr reply) {
 void Connection::handle_disconnect(Error why) {
   if (!handshake_.is_pending()) return fail(std::move(why));
   const HandshakeStep step = handshake_.awaited();
-  const bool plain = server_->tls == nullptr && server_->transport == Transport::tcp;
+  const bool plain = server_->tls == nullptr && !server_->is_unix();
   if (why.kind == ErrorKind::unavailable) why.text += util::format(" on {}", name_of(step));
   if (step == HandshakeStep::set_name) {
     server_->addresses->note_client_hang_up();

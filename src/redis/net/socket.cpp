@@ -246,7 +246,7 @@ void Dialer::stop() {
 }
 
 void Dialer::find_addresses() {
-  if (server_->transport == Transport::unix_socket) {
+  if (server_->is_unix()) {
     auto address = unix_address(server_->path);
     if (!address) return fail("the path of a socket can have at most 107 bytes", Retry::never);
     addresses_.push_back(*address);

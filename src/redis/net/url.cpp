@@ -201,7 +201,6 @@ Result<Url> unix_url(const UrlParts& parts, Security security) {
     if (query.key != "db") return bad_url(parts.scheme, "unknown query key (db is the only one)");
     TRY(server.db, database(parts.scheme, query.value));
   }
-  server.transport = Transport::unix_socket;
   server.path = std::move(*path);
   return Url(std::move(server));
 }
@@ -291,7 +290,7 @@ Error unknown_scheme() {
 // Equal for URLs of the same server, whatever their databases and users.
 struct UrlKey {
   std::string operator()(const Server& server) const {
-    if (server.transport == Transport::unix_socket) return server.path;
+    if (server.is_unix()) return server.path;
     const std::string host = server.host == "localhost" ? "127.0.0.1" : server.host;
     return host + ' ' + std::to_string(server.port) + ' ';
   }
@@ -320,13 +319,13 @@ Status check_distinct(const std::vector<Url>& urls) {
 
 std::string Server::label() const {
   std::string text = path;
-  if (transport == Transport::tcp) {
+  if (!is_unix()) {
     bool v6 = host.find(':') != std::string::npos;
     text = (v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
   }
   if (db == 0) return text;
   // After a path a bare `/2` would read as part of it.
-  return text + (transport == Transport::tcp ? "/" : "?db=") + std::to_string(db);
+  return text + (is_unix() ? "?db=" : "/") + std::to_string(db);
 }
 
 bool contains_password(const Server& server, std::string_view text) {

@@ -14,7 +14,6 @@
 
 namespace rlock::redis {
 
-enum class Transport { tcp, unix_socket };
 enum class Security { plain, tls };
 enum class Role { any, master };
 
@@ -25,10 +24,9 @@ class Tls;
 
 // The address of one server, and how to log in there.
 struct Server {
-  Transport transport = Transport::tcp;
   std::string host;  // name or numeric address; IPv6 without brackets
   int port = 6379;
-  std::string path;                     // of the unix socket
+  std::string path;                     // of the unix socket; empty: TCP
   Security security = Security::plain;  // that its URL asks for
   std::string user;                     // empty: the default user
   std::string password;
@@ -50,6 +48,7 @@ struct Server {
   // releases. Empty: none.
   std::string final_script;
 
+  bool is_unix() const { return !path.empty(); }
   // `db1:6379`, `[::1]:6379`, `/run/redis.sock`, with `/2` for another database: never a password.
   std::string label() const;
 };
