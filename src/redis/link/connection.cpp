@@ -112,8 +112,8 @@ Error select_refused(std::string_view text, const Server& server) {
                          server.label(), server.db)};
   }
   constexpr size_t kLongest = 300;
-  bool secret = !server.password.empty() && has(text, server.password);
-  std::string reason = secret ? code_of(text) : std::string(text.substr(0, kLongest));
+  std::string reason =
+      contains_password(server, text) ? code_of(text) : std::string(text.substr(0, kLongest));
   return {ErrorKind::unavailable,
           util::format("{}: cannot select database {} ({})", server.label(), server.db, reason)};
 }
