@@ -1,7 +1,5 @@
 #include "lock/types.hpp"
 
-#include <algorithm>
-
 #include "util/text.hpp"
 
 namespace rlock::lock {
@@ -28,8 +26,7 @@ Result<LockName> LockName::parse(std::string_view text) {
 }
 
 Result<Owner> Owner::parse(std::string_view text) {
-  auto hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
-  if (text.size() != 32 || !std::all_of(text.begin(), text.end(), hex)) {
+  if (text.size() != 32 || text.find_first_not_of("0123456789abcdef") != text.npos) {
     return Error{ErrorKind::usage,
                  util::format("bad owner \"{}\": an owner id has 32 hexadecimal digits; "
                               "`rlock status --json` prints it",

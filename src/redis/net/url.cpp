@@ -336,12 +336,9 @@ bool contains_password(const Server& server, std::string_view text) {
 }
 
 std::string joined_labels(const std::vector<Server>& servers) {
-  std::string text;
-  for (const Server& server : servers) {
-    if (!text.empty()) text += ',';
-    text += server.label();
-  }
-  return text;
+  std::vector<std::string> labels;
+  for (const Server& server : servers) labels.push_back(server.label());
+  return util::joined(labels, ",");
 }
 
 std::optional<int> parse_port(std::string_view digits) {

@@ -68,13 +68,9 @@ std::string least_acl(std::string_view prefix, ServerKind kind, uint64_t replica
 std::string command_at(std::string_view error, std::string_view script) {
   size_t line = line_number(error);
   if (line == 0) return {};
-  for (; line > 1; --line) {
-    size_t end = script.find('\n');
-    if (end == script.npos) return {};
-    script.remove_prefix(end + 1);
-  }
+  for (; line > 1 && !script.empty(); --line) util::take_until(script, '\n');
   Commands commands;
-  collect(script.substr(0, script.find('\n')), commands);
+  collect(util::take_until(script, '\n'), commands);
   return joined(commands, " or ");
 }
 
