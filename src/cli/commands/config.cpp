@@ -19,40 +19,33 @@ std::string_view source_text(Source source) {
   return util::to_string<Source::fallback>(source, {"option", "environment", "file", "default"});
 }
 
-struct Row {
-  ConfigSection section;
-  EffectiveSetting setting;
-};
-
 // Those at the top of a configuration file first, then those of its table [run].
-std::vector<Row> rows_of(const Choices& choices) {
-  std::vector<Row> rows;
-  for (ConfigSection section : {ConfigSection::top, ConfigSection::run}) {
+std::vector<EffectiveSetting> settings_of(const Choices& choices) {
+  std::vector<EffectiveSetting> settings;
+  for (Section section : {Section::general, Section::command}) {
     for (const OptionRow& row : options()) {
-      if (section_of(row) == section)
-        rows.push_back({section, effective_setting(row.id, choices, system_getenv)});
+      if (!is_key(row) || row.section != section) continue;
+      settings.push_back(effective_setting(row.id, choices, system_getenv));
     }
   }
-  return rows;
+  return settings;
 }
 
-std::string text_of(const std::vector<Row>& rows) {
+std::string text_of(const std::vector<EffectiveSetting>& settings) {
   Table table({{"SETTING", 28}, {"VALUE", 60}, {"SOURCE"}});
-  for (const Row& row : rows) {
-    const EffectiveSetting& setting = row.setting;
-    const std::string table_name = row.section == ConfigSection::run ? "run." : "";
+  for (const EffectiveSetting& setting : settings) {
+    const std::string table_name = setting.section == Section::command ? "run." : "";
     table.add({table_name + std::string(setting.name), setting.value.empty() ? "-" : setting.value,
                setting.place.empty() ? std::string(source_text(setting.source)) : setting.place});
   }
   return table.text(line_width(STDOUT_FILENO));
 }
 
-std::string json_of(const std::vector<Row>& rows) {
+std::string json_of(const std::vector<EffectiveSetting>& settings) {
   Json list = Json::array();
-  for (const Row& row : rows) {
-    const EffectiveSetting& setting = row.setting;
+  for (const EffectiveSetting& setting : settings) {
     list.push_back({{"setting", setting.name},
-                    {"table", row.section == ConfigSection::run ? Json("run") : Json()},
+                    {"table", setting.section == Section::command ? Json("run") : Json()},
                     {"value", setting.value.empty() ? Json() : Json(setting.value)},
                     {"source", source_text(setting.source)},
                     {"place", setting.place.empty() ? Json() : Json(setting.place)}});
@@ -68,9 +61,9 @@ Result<int> config_command(const Invocation& invocation) {
   if (!invocation.names.empty() || invocation.after_dashes) {
     return usage("config takes no NAME: it shows the settings of every lock");
   }
-  const std::vector<Row> rows = rows_of(choices);
-  if (choices.has(Opt::json)) return print_result(json_of(rows));
-  return print_result(choices.has(Opt::quiet) ? "" : text_of(rows));
+  const auto settings = settings_of(choices);
+  if (choices.has(Opt::json)) return print_result(json_of(settings));
+  return print_result(choices.has(Opt::quiet) ? "" : text_of(settings));
 }
 
 }  // namespace rlock::cli

@@ -145,10 +145,6 @@ std::optional<Words> words_of(const OptionRow& row, const toml::node& node) {
   return Words{node.as_string()->get()};
 }
 
-std::string in_table(ConfigSection section) {
-  return section == ConfigSection::run ? " in [run]" : "";
-}
-
 unsigned line_of(const toml::key& key) {
   return key.source().begin.line;
 }
@@ -163,7 +159,7 @@ class Reader {
   Reader(const std::string& path, const AsciiText& text)
       : path_(path), folder_(path.substr(0, path.rfind('/') + 1)), text_(text) {}
 
-  Status read(const toml::table& table, ConfigSection section) {
+  Status read(const toml::table& table, Section section) {
     for (auto&& [key, node] : table) {
       if (auto ok = read_key(key, node, section); !ok) return ok;
     }
@@ -193,16 +189,17 @@ class Reader {
   std::vector<Setting> take() { return std::move(settings_); }
 
  private:
-  Status read_key(const toml::key& key, const toml::node& node, ConfigSection section) {
-    if (section == ConfigSection::top && key.str() == kRunTable) {
-      if (node.is_table()) return read(*node.as_table(), ConfigSection::run);
+  Status read_key(const toml::key& key, const toml::node& node, Section section) {
+    if (section == Section::general && key.str() == kRunTable) {
+      if (node.is_table()) return read(*node.as_table(), Section::command);
       return at(line_of(key), "run must be a table: [run]");
     }
-    if (section == ConfigSection::top && key.str() == kPassword) {
+    if (section == Section::general && key.str() == kPassword) {
       return add(row_of(Opt::password_file), key, node);
     }
     const OptionRow* row = find_option(key.str());
-    if (row == nullptr || section_of(*row) != section) return unknown_key(key, section);
+    const bool known = row != nullptr && is_key(*row) && row->section == section;
+    if (!known) return unknown_key(key, section);
     return add(*row, key, node);
   }
 
@@ -235,22 +232,24 @@ class Reader {
     return {ErrorKind::config, path_ + ":" + std::to_string(line) + ": " + what};
   }
 
-  Error unknown_key(const toml::key& key, ConfigSection section) const {
+  Error unknown_key(const toml::key& key, Section section) const {
     const std::string name = util::shortened(text_.original(key.str()), 60);
-    const std::string text = "unknown key " + in_quotes(name) + in_table(section);
+    const std::string text =
+        "unknown key " + in_quotes(name) + (section == Section::command ? " in [run]" : "");
     const OptionRow* row = find_option(key.str());
-    if (row != nullptr && section_of(*row) == ConfigSection::run) {
+    if (row != nullptr && !is_key(*row)) {
+      return at(line_of(key), text + "; it can be given on the command line only");
+    }
+    if (row != nullptr && row->section == Section::command) {
       return at(line_of(key), text + "; put it in the table [run]");
     }
-    if (key.str() == kPassword || (row != nullptr && section_of(*row) == ConfigSection::top)) {
+    if (row != nullptr || key.str() == kPassword) {
       return at(line_of(key), text + "; put it at the top, before any [table]");
     }
-    if (row != nullptr)
-      return at(line_of(key), text + "; it can be given on the command line only");
     std::vector<std::string_view> names;
-    if (section == ConfigSection::top) names = {kRunTable, kPassword};
+    if (section == Section::general) names = {kRunTable, kPassword};
     for (const OptionRow& option : options()) {
-      if (section_of(option) == section) names.push_back(option.name);
+      if (is_key(option) && option.section == section) names.push_back(option.name);
     }
     auto meant = suggestion(key.str(), names);
     return at(line_of(key), meant ? text + " (did you mean " + std::string(*meant) + "?)" : text);
@@ -281,21 +280,13 @@ Error not_utf8(const std::string& path, std::string_view text) {
 
 }  // namespace
 
-std::optional<ConfigSection> section_of(const OptionRow& row) {
-  if (row.name.empty()) return std::nullopt;
-  switch (row.id) {
-    case Opt::config:
-    case Opt::json:
-    case Opt::quiet:
-    case Opt::verbose:
-    case Opt::help:
-    case Opt::version:
-      return std::nullopt;
-    default:
-      break;
-  }
-  if (row.section == Section::general) return ConfigSection::top;
-  return row.applies_to(CommandId::run) ? std::optional(ConfigSection::run) : std::nullopt;
+bool is_key(const OptionRow& row) {
+  constexpr std::array kOfOneCall{Opt::config,  Opt::json, Opt::quiet,
+                                  Opt::verbose, Opt::help, Opt::version};
+  const bool of_one_call =
+      std::find(kOfOneCall.begin(), kOfOneCall.end(), row.id) != kOfOneCall.end();
+  const bool of_run = row.section == Section::general || row.applies_to(CommandId::run);
+  return !row.name.empty() && of_run && !of_one_call;
 }
 
 Result<std::vector<Setting>> parse_config(const std::string& path, std::string_view text) {
@@ -316,7 +307,7 @@ Result<std::vector<Setting>> parse_config(const std::string& path, std::string_v
   } catch (const toml::parse_error& error) {
     return reader.syntax_error(error);
   }
-  TRY_STATUS(reader.read(table, ConfigSection::top));
+  TRY_STATUS(reader.read(table, Section::general));
   return reader.take();
 }
 
@@ -616,7 +607,7 @@ Result<Warnings> apply_config(Invocation& invocation, Getenv getenv,
 
 EffectiveSetting effective_setting(Opt id, const Choices& choices, Getenv getenv) {
   const OptionRow& row = row_of(id);
-  EffectiveSetting setting{row.name, {}, Source::fallback, {}};
+  EffectiveSetting setting{row.section, row.name, {}, Source::fallback, {}};
   if (is_login(id)) getenv = credentials_environment(choices, getenv);
   auto found = environment_of(row, getenv);
   if (choices.has(id)) {

@@ -18,11 +18,10 @@ struct Setting {
   bool literal = false;  // of `password`: the value is the password, not the file that has it
 };
 
-enum class ConfigSection : uint8_t { top, run };
-
-// Where a file may set the option. Not what one call prints: with `quiet` in a file, a plain
-// `status` would behave as `status -q`.
-std::optional<ConfigSection> section_of(const OptionRow& row);
+// Whether a file may set the option: one of Section::general at the top, one of Section::command in
+// the table [run]. Not what one call prints: with `quiet` in a file, a plain `status` would behave
+// as `status -q`.
+bool is_key(const OptionRow& row);
 
 // The keys are the long names of the options table: connection options at the top, those of `run`
 // in the table [run]. `password` is the only key without an option. Relative paths are resolved
@@ -49,6 +48,7 @@ enum class Source { option, environment, file, fallback };
 
 // What applies to a run. `choices` come from apply_config().
 struct EffectiveSetting {
+  Section section;
   std::string_view name;  // the key in a configuration file
   std::string value;      // empty: not set. A password is masked.
   Source source = Source::fallback;
