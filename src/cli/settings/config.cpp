@@ -498,10 +498,9 @@ struct Variable {
 // The first variable that is set, of those that the row lists.
 std::optional<Variable> environment_of(const OptionRow& row, Getenv getenv) {
   for (std::string_view names = row.environment; !names.empty();) {
-    size_t end = std::min(names.size(), names.find(", "));
-    const std::string_view name = names.substr(0, end);
+    std::string_view name = util::take_until(names, ',');
+    if (name.starts_with(' ')) name.remove_prefix(1);
     if (auto value = variable(getenv, name)) return Variable{name, *std::move(value)};
-    names.remove_prefix(std::min(names.size(), end + 2));
   }
   return std::nullopt;
 }
@@ -552,11 +551,6 @@ Error no_url(Error denied) {
   return denied;
 }
 
-std::optional<std::string> named_file(const Choices& choices, Getenv getenv) {
-  auto flag = choices.last(Opt::config);
-  return flag ? flag : variable(getenv, row_of(Opt::config).environment);
-}
-
 }  // namespace
 
 std::vector<std::string> default_config_files(Getenv getenv) {
@@ -573,7 +567,7 @@ std::vector<std::string> default_config_files(Getenv getenv) {
 
 Result<Warnings> apply_config(Invocation& invocation, Getenv getenv,
                               std::span<const std::string> default_files) {
-  auto named = named_file(invocation.choices, getenv);
+  auto named = choice_or_variable(invocation.choices, Opt::config, getenv);
   std::vector<std::string> files(default_files.begin(), default_files.end());
   if (named) files = {*named};
   DecidedOptions decided = decided_by_caller(invocation.choices, getenv);

@@ -43,7 +43,7 @@ constexpr NativeOnlyOption kNativeOnlyOptions[] = {
 };
 
 Status set_credentials(redis::OpenOptions& out, const Choices& choices, Getenv getenv) {
-  out.user = choices.has(Opt::user) ? choices.last(Opt::user) : variable(getenv, "RLOCK_USER");
+  out.user = choice_or_variable(choices, Opt::user, getenv);
   auto path = choices.last(Opt::password_file);
   auto command = choices.last(Opt::password_command);
   if (path && command) {
@@ -61,25 +61,20 @@ Status set_credentials(redis::OpenOptions& out, const Choices& choices, Getenv g
   return Done{};
 }
 
-std::string choice_or_variable(const Choices& choices, Opt id, Getenv getenv) {
-  if (auto chosen = choices.last(id)) return *std::move(chosen);
-  return variable(getenv, row_of(id).environment).value_or("");
-}
-
-Result<redis::Verify> verification(const Choices& choices, Getenv getenv) {
-  std::string word = choice_or_variable(choices, Opt::insecure, getenv);
+Result<redis::Verify> verification(const std::string& word) {
   if (word.empty() || word == "0" || word == "no" || word == "false") return redis::Verify::peer;
   if (word == "1" || word == "yes" || word == "true") return redis::Verify::nothing;
   return usage("RLOCK_INSECURE must be 1 or 0");
 }
 
 Status set_tls(redis::OpenOptions& out, const Choices& choices, Getenv getenv) {
-  out.tls.cacert = choice_or_variable(choices, Opt::cacert, getenv);
-  out.tls.cacertdir = choice_or_variable(choices, Opt::cacertdir, getenv);
-  out.tls.cert = choice_or_variable(choices, Opt::cert, getenv);
-  out.tls.key = choice_or_variable(choices, Opt::key, getenv);
-  out.tls.sni = choice_or_variable(choices, Opt::sni, getenv);
-  TRY(out.tls.verify, verification(choices, getenv));
+  auto text = [&](Opt id) { return choice_or_variable(choices, id, getenv).value_or(""); };
+  out.tls.cacert = text(Opt::cacert);
+  out.tls.cacertdir = text(Opt::cacertdir);
+  out.tls.cert = text(Opt::cert);
+  out.tls.key = text(Opt::key);
+  out.tls.sni = text(Opt::sni);
+  TRY(out.tls.verify, verification(text(Opt::insecure)));
   return Done{};
 }
 
@@ -121,9 +116,8 @@ Status check_format(const Choices& choices) {
   if (format == Format::native) return Done{};
   for (const NativeOnlyOption& native_only : kNativeOnlyOptions) {
     if (!choices.has(native_only.option)) continue;
-    return usage("--" + std::string(row_of(native_only.option).name) +
-                 " cannot be used with --format " + std::string(to_string(format)) + ": " +
-                 native_only.why);
+    return usage(util::format("{} cannot be used with --format {}: {}",
+                              shown_name(native_only.option), to_string(format), native_only.why));
   }
   return Done{};
 }
@@ -156,6 +150,10 @@ const char* empty_environment(const char*) {
 std::optional<std::string> variable(Getenv getenv, std::string_view name) {
   const char* value = getenv(std::string(name).c_str());
   return value == nullptr || *value == '\0' ? std::nullopt : std::optional<std::string>(value);
+}
+
+std::optional<std::string> choice_or_variable(const Choices& choices, Opt id, Getenv getenv) {
+  return choices.has(id) ? choices.last(id) : variable(getenv, row_of(id).environment);
 }
 
 Getenv credentials_environment(const Choices& choices, Getenv getenv) {
@@ -195,9 +193,7 @@ Result<redis::OpenOptions> connection_options(const Choices& choices, Getenv get
   auto texts = choices.all(Opt::url);
   if (texts.empty()) texts = split_urls(variable(getenv, "RLOCK_URL").value_or(""));
   TRY(out.urls, redis::parse_urls(texts));
-  auto prefix =
-      choices.has(Opt::prefix) ? choices.last(Opt::prefix) : variable(getenv, "RLOCK_PREFIX");
-  if (prefix) out.prefix = *std::move(prefix);
+  out.prefix = choice_or_variable(choices, Opt::prefix, getenv).value_or(out.prefix);
   TRY_STATUS(check_prefix(out.prefix));
   TRY(out.format, format_choice(choices));
   TRY_STATUS(set_credentials(out, choices, credentials_environment(choices, getenv)));

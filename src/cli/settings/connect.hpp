@@ -32,6 +32,9 @@ const char* empty_environment(const char* name);
 // A variable that is set, but to nothing, counts as not set.
 std::optional<std::string> variable(Getenv getenv, std::string_view name);
 
+// The value of an option that has one variable: the one chosen, else the variable's.
+std::optional<std::string> choice_or_variable(const Choices& choices, Opt id, Getenv getenv);
+
 // Overwrites the passwords in the command line and the environment where /proc shows them, for this
 // process and those that it forks; the words, the command's too, must have been copied. getenv()
 // finds them as before.
