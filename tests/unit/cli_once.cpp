@@ -46,11 +46,15 @@ constexpr time_t kAutumn = 1'792'889'999;
 constexpr time_t kHour = 3'600;
 constexpr time_t kDay = 24 * kHour;
 
-lock::Once once_with(const test::Words& options) {
-  auto once = once_choice(test::run_call(options).choices, kSpring);
+lock::Once once_with(const test::Words& options, time_t now = kSpring) {
+  auto once = once_choice(test::run_call(options).choices, now);
   if (!once) FAIL(once.error().text);
   REQUIRE(*once);
   return **once;
+}
+
+std::string period_text(const char* word, time_t now) {
+  return once_with({"--once-per", word}, now).key;
 }
 
 }  // namespace
@@ -59,48 +63,48 @@ TEST_CASE("a day begins at midnight of the host") {
   const time_t evening = kSpring - 2 * kHour;  // 2026-03-28, 22:59:59 UTC
   {
     const Zone zone("UTC0");
-    CHECK(period_text(Period::day, evening) == "day:2026-03-28");
-    CHECK(period_text(Period::day, evening + kHour + 1) == "day:2026-03-29");
+    CHECK(period_text("day", evening) == "day:2026-03-28");
+    CHECK(period_text("day", evening + kHour + 1) == "day:2026-03-29");
   }
   {
     const Zone zone(kBerlin);
-    CHECK(period_text(Period::day, evening) == "day:2026-03-28");
-    CHECK(period_text(Period::day, evening + 1) == "day:2026-03-29");
+    CHECK(period_text("day", evening) == "day:2026-03-28");
+    CHECK(period_text("day", evening + 1) == "day:2026-03-29");
   }
   const Zone zone(kKiritimati);
-  CHECK(period_text(Period::day, evening) == "day:2026-03-29");
-  CHECK(period_text(Period::month, kSpring + 2 * kDay) == "month:2026-03");
-  CHECK(period_text(Period::month, kSpring + 2 * kDay + 10 * kHour) == "month:2026-04");
+  CHECK(period_text("day", evening) == "day:2026-03-29");
+  CHECK(period_text("month", kSpring + 2 * kDay) == "month:2026-03");
+  CHECK(period_text("month", kSpring + 2 * kDay + 10 * kHour) == "month:2026-04");
 }
 
 TEST_CASE("a day of 25 hours is one day, and one of 23 hours is one") {
   const Zone zone(kBerlin);
   const time_t autumn_begins = kAutumn + 1 - 3 * kHour;  // 2026-10-25, 00:00 local time
-  CHECK(period_text(Period::day, autumn_begins - 1) == "day:2026-10-24");
-  CHECK(period_text(Period::day, autumn_begins) == "day:2026-10-25");
-  CHECK(period_text(Period::day, autumn_begins + 25 * kHour - 1) == "day:2026-10-25");
-  CHECK(period_text(Period::day, autumn_begins + 25 * kHour) == "day:2026-10-26");
+  CHECK(period_text("day", autumn_begins - 1) == "day:2026-10-24");
+  CHECK(period_text("day", autumn_begins) == "day:2026-10-25");
+  CHECK(period_text("day", autumn_begins + 25 * kHour - 1) == "day:2026-10-25");
+  CHECK(period_text("day", autumn_begins + 25 * kHour) == "day:2026-10-26");
   const time_t spring_begins = kSpring + 1 - 2 * kHour;
-  CHECK(period_text(Period::day, spring_begins + 23 * kHour - 1) == "day:2026-03-29");
-  CHECK(period_text(Period::day, spring_begins + 23 * kHour) == "day:2026-03-30");
+  CHECK(period_text("day", spring_begins + 23 * kHour - 1) == "day:2026-03-29");
+  CHECK(period_text("day", spring_begins + 23 * kHour) == "day:2026-03-30");
 }
 
 TEST_CASE("summer time repeats no hour and no minute, and skips none") {
   const Zone zone(kBerlin);
-  CHECK(period_text(Period::hour, kAutumn) == "hour:2026-10-25T00Z");
-  CHECK(period_text(Period::hour, kAutumn + 1) == "hour:2026-10-25T01Z");
-  CHECK(period_text(Period::minute, kAutumn) == "minute:2026-10-25T00:59Z");
-  CHECK(period_text(Period::minute, kAutumn + 1) == "minute:2026-10-25T01:00Z");
+  CHECK(period_text("hour", kAutumn) == "hour:2026-10-25T00Z");
+  CHECK(period_text("hour", kAutumn + 1) == "hour:2026-10-25T01Z");
+  CHECK(period_text("minute", kAutumn) == "minute:2026-10-25T00:59Z");
+  CHECK(period_text("minute", kAutumn + 1) == "minute:2026-10-25T01:00Z");
 }
 
 TEST_CASE("a week is that of ISO 8601, from Monday, and belongs to the year of its Thursday") {
   const Zone zone("UTC0");
   const time_t sunday = kSpring + 12 * kHour;
-  CHECK(period_text(Period::week, sunday) == "week:2026-W13");
-  CHECK(period_text(Period::week, sunday + kDay) == "week:2026-W14");
+  CHECK(period_text("week", sunday) == "week:2026-W13");
+  CHECK(period_text("week", sunday + kDay) == "week:2026-W14");
   const time_t new_year = 1'798'761'600;  // 2027-01-01, a Friday
-  CHECK(period_text(Period::week, new_year) == "week:2026-W53");
-  CHECK(period_text(Period::week, new_year + 3 * kDay) == "week:2027-W01");
+  CHECK(period_text("week", new_year) == "week:2026-W53");
+  CHECK(period_text("week", new_year + 3 * kDay) == "week:2027-W01");
 }
 
 TEST_CASE("what is asked to be done once") {

@@ -20,30 +20,32 @@ using namespace std::chrono_literals;
 constexpr std::array kOnceOptions{Opt::once, Opt::once_per, Opt::once_within};
 constexpr Millis kLongestDistance = 366 * 24h;
 
-// A day of 25 hours ends summer time.
-struct PeriodRow {
-  Period period;
+// A day, a week (ISO 8601, from Monday) and a month by the local date: a day of 25 hours ends
+// summer time. A minute and an hour by UTC, so that the change to summer time repeats and skips
+// nothing.
+struct Period {
   std::string_view word;
   const char* form;  // for strftime(3)
   bool utc;
   Millis longest;
 };
-constexpr PeriodRow kPeriods[] = {
-    {Period::minute, "minute", "%Y-%m-%dT%H:%MZ", true, 1min},
-    {Period::hour, "hour", "%Y-%m-%dT%HZ", true, 1h},
-    {Period::day, "day", "%Y-%m-%d", false, 25h},
-    {Period::week, "week", "%G-W%V", false, 7 * 24h + 1h},
-    {Period::month, "month", "%Y-%m", false, 31 * 24h + 1h},
+constexpr Period kPeriods[] = {
+    {"minute", "%Y-%m-%dT%H:%MZ", true, 1min}, {"hour", "%Y-%m-%dT%HZ", true, 1h},
+    {"day", "%Y-%m-%d", false, 25h},           {"week", "%G-W%V", false, 7 * 24h + 1h},
+    {"month", "%Y-%m", false, 31 * 24h + 1h},
 };
 
-const PeriodRow& row_of_period(Period period) {
-  return kPeriods[static_cast<size_t>(period)];
-}
-
+// The one that `now` is in: `day:2026-11-22`, `week:2026-W47`, `hour:2026-11-22T09Z`.
 Result<lock::Once> period_choice(const std::string& word, time_t now) {
-  for (const PeriodRow& row : kPeriods) {
-    if (word != row.word) continue;
-    return lock::Once{lock::OnceKind::period, period_text(row.period, now), row.longest, {}};
+  for (const Period& period : kPeriods) {
+    if (word != period.word) continue;
+    tm date{};
+    tzset();
+    (period.utc ? gmtime_r : localtime_r)(&now, &date);
+    char text[64];
+    const size_t length = strftime(text, sizeof text, period.form, &date);
+    return lock::Once{
+        lock::OnceKind::period, word + ":" + std::string(text, length), period.longest, {}};
   }
   return usage("--once-per must be minute, hour, day, week or month, not " + in_quotes(word));
 }
@@ -154,22 +156,20 @@ Result<run::OnLost> on_lost_choice(const Choices& choices) {
   return usage("--on-lost must be terminate or ignore, not " + in_quotes(on_lost));
 }
 
+// Whether work that is done once can be done under a lock with this limit.
+Status check_once(const Choices& choices, const lock::AcquireCall& call) {
+  if (!call.once || call.limit == lock::Limit::exclusive()) return Done{};
+  const Opt limit = choices.has(Opt::shared) ? Opt::shared : Opt::slots;
+  return usage(shown_name(*chosen(choices)) + " and " + shown_name(limit) +
+               " cannot be used together: several runs could do the work at once");
+}
+
 std::string ending_record(Record record, const std::string& why) {
   record.ending = why;
   return encode_record(record);
 }
 
 }  // namespace
-
-std::string period_text(Period period, time_t now) {
-  const PeriodRow& row = row_of_period(period);
-  tm date{};
-  tzset();
-  (row.utc ? gmtime_r : localtime_r)(&now, &date);
-  char text[64];
-  const size_t length = strftime(text, sizeof text, row.form, &date);
-  return std::string(row.word) + ":" + std::string(text, length);
-}
 
 Result<std::optional<lock::Once>> once_choice(const Choices& choices, time_t now) {
   TRY(auto max_failures,
@@ -190,13 +190,6 @@ Result<std::optional<lock::Once>> once_choice(const Choices& choices, time_t now
   TRY(auto once, once_of(*option, choices, now));
   once.max_failures = max_failures;
   return std::optional(std::move(once));
-}
-
-Status check_once(const Choices& choices, const lock::AcquireCall& call) {
-  if (!call.once || call.limit == lock::Limit::exclusive()) return Done{};
-  const Opt limit = choices.has(Opt::shared) ? Opt::shared : Opt::slots;
-  return usage(shown_name(*chosen(choices)) + " and " + shown_name(limit) +
-               " cannot be used together: several runs could do the work at once");
 }
 
 Result<std::optional<std::string>> once_key_choice(const Choices& choices) {
