@@ -150,33 +150,28 @@ bool has_optional_value(const std::string& word) {
 }
 
 // CLI11 takes the next word for the value of `--reason=`, and for that of `--supersede`, which has
-// its value behind an equals sign or the one of a flag.
-Words separate_values(std::span<const std::string> words) {
+// its value behind an equals sign or the one of a flag: `--supersede 9` would take a lock named
+// "9".
+Result<Words> separate_values(std::span<const std::string> words) {
   Words out;
   for (size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
+    const std::string next = i + 1 < words.size() ? words[i + 1] : "";
+    const bool optional = has_optional_value(word);
+    if (optional && !next.empty() && util::leading_digits(next) == next) {
+      return usage(util::format(
+          "{0} takes its value after an equals sign: write {0}={1}, or put the NAME {2} before the "
+          "option",
+          word, next, quoted_word(next)));
+    }
     const bool empty_value = word.starts_with("--") && word.find('=') == word.size() - 1;
     out.push_back(empty_value ? word.substr(0, word.size() - 1) : word);
     if (empty_value) out.emplace_back();
-    if (has_optional_value(word)) out.emplace_back(kFlagValue);
+    if (optional) out.emplace_back(kFlagValue);
     const bool value_follows = is_option(word) && word_count(word) == 2 && i + 1 < words.size();
     if (value_follows) out.push_back(words[++i]);
   }
   return out;
-}
-
-// `--supersede 9` would take a lock named "9".
-Status check_optional_values(std::span<const std::string> words) {
-  for (size_t i = 0; i + 1 < words.size(); i += is_option(words[i]) ? word_count(words[i]) : 1) {
-    const std::string& next = words[i + 1];
-    const bool number = !next.empty() && next.find_first_not_of("0123456789") == next.npos;
-    if (!has_optional_value(words[i]) || !number) continue;
-    return usage(util::format(
-        "{0} takes its value after an equals sign: write {0}={1}, or put the NAME {2} before the "
-        "option",
-        words[i], next, quoted_word(next)));
-  }
-  return Done{};
 }
 
 // `rest` is what CLI11 did not parse: names, and options that this command does not have.
@@ -222,18 +217,16 @@ Result<CommandLine> read_options(const CommandRow& command, Words words,
   } catch (const CLI::ParseError& error) {
     return to_usage_error(error, command);
   }
-  bool shell_text = std::any_of(registered.begin(), registered.end(), [](const auto& one) {
-    return one.first == Opt::shell_text && one.second->count() > 0;
-  });
-  TRY(auto names, collect_names(app.remaining(), command, shell_text));
-  Invocation invocation{command.id, {}, std::move(names), std::move(after_dashes)};
+  Choices choices;
   for (const auto& [id, option] : registered) {
-    invocation.choices.set(id, id == Opt::url ? split_urls(option->results()) : option->results());
+    choices.set(id, id == Opt::url ? split_urls(option->results()) : option->results());
   }
-  if (invocation.choices.has(Opt::help)) return CommandLine(Help{command.id, length});
-  if (invocation.choices.has(Opt::version)) return CommandLine(Version{});
-  TRY_STATUS(check_durations(invocation.choices));
-  return CommandLine(std::move(invocation));
+  TRY(auto names, collect_names(app.remaining(), command, choices.has(Opt::shell_text)));
+  if (choices.has(Opt::help)) return CommandLine(Help{command.id, length});
+  if (choices.has(Opt::version)) return CommandLine(Version{});
+  TRY_STATUS(check_durations(choices));
+  return CommandLine(
+      Invocation{command.id, std::move(choices), std::move(names), std::move(after_dashes)});
 }
 
 // Without a command word only --help and --version are valid.
@@ -276,8 +269,8 @@ Result<CommandLine> parse(std::span<const std::string> words) {
   if (command == nullptr) return unknown_command(words[at], after.has_value());
   Words others(words.begin(), words.end());
   others.erase(others.begin() + static_cast<std::ptrdiff_t>(at));
-  TRY_STATUS(check_optional_values(others));
-  return read_options(*command, separate_values(others), std::move(after));
+  TRY(others, separate_values(others));
+  return read_options(*command, std::move(others), std::move(after));
 }
 
 bool asks_for_json(std::span<const std::string> words) {
