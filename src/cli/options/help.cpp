@@ -38,13 +38,15 @@ void wrap(std::string& out, std::string_view text, size_t column) {
   out += '\n';
 }
 
-std::string names_of(const OptionRow& row) {
-  return util::format("{}{}{}", row.letter == '\0' ? "    " : "",
-                      util::joined(spellings(row), ", "), value_shown(row));
+// The value behind the spellings: ` DUR`, `[=N]`, or nothing.
+std::string value_shown(const OptionRow& row, const std::string& metavar) {
+  if (!row.takes_value()) return {};
+  return row.value_optional ? "[=" + metavar + "]" : " " + metavar;
 }
 
 void add_option(std::string& out, const OptionRow& row, const OptionText& own) {
-  std::string names = "  " + names_of(row);
+  std::string names = row.letter == '\0' ? "      " : "  ";
+  names += util::joined(spellings(row), ", ") + value_shown(row, std::string(row.metavar));
   out += names;
   if (names.size() + 2 > kHelpColumn) {
     out.append("\n").append(kHelpColumn, ' ');
@@ -112,10 +114,7 @@ std::string item(const OptionRow& row, const OptionText& text) {
   for (const std::string& spelling : spellings(row)) {
     heading += (heading.empty() ? "" : ", ") + bold(spelling);
   }
-  if (row.takes_value()) {
-    const std::string metavar = util::format("\\fI{}\\fR", roff_escaped(row.metavar));
-    heading += row.value_optional ? util::format("[={}]", metavar) : " " + metavar;
-  }
+  heading += value_shown(row, util::format("\\fI{}\\fR", roff_escaped(row.metavar)));
   std::string sentence(text.help);
   sentence.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence.front())));
   std::string out = util::format(".TP\n{}\n{}", heading, roff(sentence));

@@ -1,7 +1,5 @@
 #include "cli/options/options.hpp"
 
-#include <algorithm>
-
 #include "cli/options/table_commands.hpp"
 #include "cli/options/table_options.hpp"
 
@@ -21,11 +19,10 @@ static_assert(std::size(kOptions) == kOptCount);
 static_assert(in_order(), "row_of() uses the enumerator as the index");
 
 const PerCommandText* own_text(Opt id, CommandId command) {
-  auto found = std::find_if(std::begin(kPerCommandTexts), std::end(kPerCommandTexts),
-                            [&](const PerCommandText& own) {
-                              return own.of.id == id && (own.of.commands & bit(command)) != 0;
-                            });
-  return found == std::end(kPerCommandTexts) ? nullptr : found;
+  for (const PerCommandText& own : kPerCommandTexts) {
+    if (own.of.id == id && (own.of.commands & bit(command)) != 0) return &own;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -83,12 +80,6 @@ std::vector<std::string> spellings(const OptionRow& row) {
   if (row.letter != '\0') out.push_back({'-', row.letter});
   if (!row.name.empty()) out.push_back("--" + std::string(row.name));
   return out;
-}
-
-std::string value_shown(const OptionRow& row) {
-  if (!row.takes_value()) return {};
-  const std::string metavar(row.metavar);
-  return row.value_optional ? "[=" + metavar + "]" : " " + metavar;
 }
 
 }  // namespace rlock::cli

@@ -161,9 +161,7 @@ struct OptionRow : OptionHead {
 
   bool takes_value() const { return !metavar.empty(); }
   bool takes_next_word() const { return takes_value() && !value_optional; }
-  bool applies_to(CommandId command) const {
-    return (commands & (1U << static_cast<unsigned>(command))) != 0;
-  }
+  bool applies_to(CommandId command) const { return (commands & bit(command)) != 0; }
 };
 
 // What --help and the manual say about an option of one command.
@@ -187,8 +185,5 @@ const OptionRow* find_option(char letter);
 
 // `-w`, `--wait`: those that the option has.
 std::vector<std::string> spellings(const OptionRow& row);
-
-// The value behind the spellings, as help and manual show it: ` DUR`, `[=N]`, or nothing.
-std::string value_shown(const OptionRow& row);
 
 }  // namespace rlock::cli

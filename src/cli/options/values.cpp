@@ -28,8 +28,7 @@ Error usage(std::string text) {
 }
 
 std::string shown_name(Opt id) {
-  const OptionRow& row = row_of(id);
-  return row.name.empty() ? std::string("-") + row.letter : "--" + std::string(row.name);
+  return spellings(row_of(id)).back();
 }
 
 std::string quoted_word(std::string_view word) {
