@@ -7,7 +7,7 @@
 #include <vector>
 
 // The one description of every command and option: the parser, --help, rlock(1) and the completion
-// scripts are all made from it. The rows are in table_commands.hpp and table_options.hpp.
+// scripts are all made from it. The rows are in options.cpp and table_options.hpp.
 namespace rlock::cli {
 
 enum class CommandId : uint8_t {
