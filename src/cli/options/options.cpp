@@ -1,7 +1,5 @@
 #include "cli/options/options.hpp"
 
-#include "cli/options/table_options.hpp"
-
 namespace rlock::cli {
 namespace {
 
@@ -212,6 +210,466 @@ constexpr CommandRow kCommands[] = {
      "source <(rlock completion bash)   # in ~/.bashrc\n"
      "source <(rlock completion zsh)    # in ~/.zshrc, after compinit\n"
      "rlock completion fish >~/.config/fish/completions/rlock.fish"},
+};
+
+constexpr unsigned kRun = bit(CommandId::run);
+constexpr unsigned kAcquire = bit(CommandId::acquire);
+constexpr unsigned kRenew = bit(CommandId::renew);
+constexpr unsigned kRelease = bit(CommandId::release);
+constexpr unsigned kStatus = bit(CommandId::status);
+constexpr unsigned kQueue = bit(CommandId::queue);
+constexpr unsigned kWatch = bit(CommandId::watch);
+constexpr unsigned kForce = bit(CommandId::force_unlock);
+constexpr unsigned kClose = bit(CommandId::close);
+constexpr unsigned kOpen = bit(CommandId::open);
+constexpr unsigned kHistory = bit(CommandId::history);
+constexpr unsigned kForget = bit(CommandId::forget);
+constexpr unsigned kMetrics = bit(CommandId::metrics);
+constexpr unsigned kCheck = bit(CommandId::check);
+constexpr unsigned kDoctor = bit(CommandId::doctor);
+constexpr unsigned kLocal = bit(CommandId::local);
+
+constexpr OptionHead option(Opt id, std::string_view name, std::string_view metavar,
+                            unsigned commands, OptionExtras extras = {}) {
+  return {extras, id, name, metavar, commands, Section::command};
+}
+// Listed apart: of every command, unless `commands` names some.
+constexpr OptionHead general(Opt id, std::string_view name, std::string_view metavar,
+                             OptionExtras extras = {}, unsigned commands = kEveryCommand) {
+  return {extras, id, name, metavar, commands, Section::general};
+}
+
+// In the order of Opt.
+constexpr OptionRow kOptions[] = {
+    // ---- of run, most of which acquire has too ----
+
+    {option(Opt::nonblock, "nonblock", "", kRun | kAcquire, {.letter = 'n', .common = true}),
+     "do not wait: if the lock is busy, exit with 75",
+     "Use it for a job that many hosts start at the same time and that only one of them should do: "
+     "one host runs the job, and the others skip it. With --quiet a skip prints nothing. A host "
+     "whose clock is behind may do the job again: --once-per and --once-within prevent that. This "
+     "option cannot be combined with a --wait longer than 0."},
+    {option(Opt::wait, "wait", "DUR", kRun | kAcquire | kClose,
+            {.letter = 'w', .fallback = "forever", .common = true}),
+     "wait at most this long, then exit with 75; 0 is the same as -n",
+     "Use it if a late start is worse than none. It limits how long rlock waits for the lock; "
+     "--max-run limits how long the command runs. If the server fails while rlock waits, rlock "
+     "tries to reconnect until this time is over; without this option it tries for 60 s and then "
+     "exits with 69."},
+    {option(Opt::conflict_exit_code, "conflict-exit-code", "N", kRun | kAcquire,
+            {.letter = 'E', .fallback = "75"}),
+     "if the lock is busy, exit with N (0-255)",
+     "Use 0 if the caller should treat a skip as a success, or a code that the command itself "
+     "never returns. It applies to --nonblock, --wait and --max-queue."},
+    {option(Opt::shell_text, "", "TEXT", kRun, {.letter = 'c', .common = true}),
+     "run TEXT with $SHELL (or /bin/sh, if it is not set) instead of a COMMAND",
+     "Use it for pipes and redirections under the lock. TEXT is one word: quote it. This option "
+     "cannot be combined with a COMMAND after --."},
+    {option(Opt::ttl, "ttl", "DUR", kRun | kAcquire | kRenew,
+            {.letter = 't', .fallback = "30s", .common = true}),
+     "length of the lease, at least 1s"},
+    {option(Opt::no_renew, "no-renew", "", kRun),
+     "do not renew the lease: end the command before the lease ends (after 22s of 30s) and exit "
+     "with 76",
+     "Use it if a command that hangs must not hold the lock for longer than one lease. Choose a "
+     "--ttl that is long enough for the command, --kill-after and a margin. To limit the command "
+     "but renew its lease, use --max-run instead."},
+    {option(Opt::max_run, "max-run", "DUR", kRun, {.fallback = "none", .common = true}),
+     "end a command that runs longer than this, and exit with 124",
+     "Use it so that a command that hangs does not hold the lock forever. The time begins when the "
+     "command starts; 0 means no limit. rlock sends TERM to the command and everything that it "
+     "started, and KILL after the time of --kill-after. It holds the lock until they have ended, "
+     "so rlock itself may run for longer: see WHAT CANNOT BE ENDED."},
+    {option(Opt::kill_after, "kill-after", "DUR", kRun,
+            {.letter = 'k', .fallback = "5s, or a sixth of the ttl if that is less"}),
+     "time from TERM to KILL when rlock ends the command",
+     "Use it to give the command time to clean up after --max-run, a lost lease or force-unlock. "
+     "After a lost lease the time may be shorter, because rlock sends KILL before the lease can "
+     "end at the server: a longer time needs a longer --ttl."},
+    {option(Opt::on_lost, "on-lost", "terminate|ignore", kRun, {.fallback = "terminate"}),
+     "if the lease is lost: terminate the command, or ignore the loss (let the command run, and "
+     "print a warning)",
+     "With ignore, another run may hold the lock while this command still runs. Use it only if "
+     "that is harmless, or if the resource checks RLOCK_TOKEN: see FENCING TOKENS."},
+    {option(Opt::min_hold, "min-hold", "DUR", kRun | kAcquire, {.fallback = "0"}),
+     "keep the lock for at least this long after acquiring it, even if the command ends sooner",
+     "Use it with --nonblock for a job that many hosts start by their clocks: a host whose clock "
+     "is behind, or that starts after a quick job is done, then finds the lock busy. It also "
+     "applies if the command fails or its host dies, but not if the command cannot be executed. "
+     "rlock status shows that the lock is in its cool-down; force-unlock ends the cool-down."},
+    {option(Opt::slots, "slots", "N", kRun | kAcquire, {.fallback = "1", .common = true}),
+     "allow up to N holders; if holders disagree, the smallest N applies",
+     "Use it to limit how many instances of a job run at once. Give the same N everywhere, at most "
+     "1024. The command finds in RLOCK_SLOT which one it is: a number from 1 to N that no other "
+     "live holder has. This option cannot be combined with --shared, several servers or another "
+     "--format."},
+    {option(Opt::shared, "shared", "", kRun | kAcquire, {.letter = 's', .common = true}),
+     "take a shared lock: any number of shared holders, never beside an exclusive one",
+     "Use it for readers that may run at the same time; a writer takes the lock without this "
+     "option. Waiters get the lock in order, so later readers do not overtake a waiting writer. "
+     "The restrictions of --slots apply."},
+    {option(Opt::max_queue, "max-queue", "N", kRun | kAcquire, {.fallback = "none"}),
+     "exit with 75 at once if N runs are already waiting",
+     "Use it so that runs do not pile up behind a slow one: with 1, one run waits and all later "
+     "ones exit."},
+    {option(Opt::once, "once", "KEY", kRun | kForget, {.common = true}),
+     "run the command unless a run of NAME with this KEY has succeeded; otherwise exit with 0",
+     "Use it where several processes start the same work, such as a migration at the start of each "
+     "replica: one does it, the others wait for it and then go on. KEY says which work it is, such "
+     "as a commit: 1 to 200 bytes. An empty KEY is an error, because it is what a variable that is "
+     "not set expands to. The server keeps a KEY for 30 days after somebody last asked for it, and "
+     "1,000 of them for each lock. See DONE ONCE."},
+    {option(Opt::once_per, "once-per", "minute|hour|day|week|month", kRun, {.common = true}),
+     "run the command once in each period of the calendar; otherwise exit with 0",
+     "Use it in the crontab of several hosts. What counts is the period in which a host begins to "
+     "ask: of the day, the week (from Monday) and the month by the local date of the host, of the "
+     "minute and the hour by UTC. cron starts jobs by the same clock, so that hosts whose clocks "
+     "differ by some seconds still mean the same period; all hosts need the same time zone. See "
+     "DONE ONCE."},
+    {option(Opt::once_within, "once-within", "DUR", kRun),
+     "run the command unless a run of NAME has succeeded that began to ask less than DUR before "
+     "this one, or was granted after it; otherwise exit with 0",
+     "Use it for timers without a calendar, with jitter, or that start late: take half of the "
+     "period of the timer. The clocks of the hosts do not matter. At most 366d. See DONE ONCE."},
+    {option(Opt::max_failures, "max-failures", "N", kRun, {.fallback = "none"}),
+     "with --once, --once-per or --once-within: after N failed runs exit with 75 instead of trying "
+     "again",
+     "Without it each waiter tries in its turn what the one before it failed to do. The failures "
+     "of runs with this option are counted since the last success, of this KEY or in this period; "
+     "a command that could not be started is not counted, nor one that returned 0 after rlock was "
+     "asked to stop, nor a run whose lock an operator broke."},
+    {option(Opt::done_exit_code, "done-exit-code", "N", kRun, {.fallback = "0"}),
+     "if it was done before (--once and the like), exit with N (0-255)",
+     "Use it if the caller has to know who did the work: choose a code that the command itself "
+     "never returns."},
+    {option(Opt::supersede, "supersede", "N", kRun | kAcquire, {.value_optional = true}),
+     "of the waiters with this option only the newest stays in the queue, the one with the "
+     "greatest N; the others exit with 75",
+     "Use it for deploys: after a long one the newest commit is deployed, and those in between are "
+     "left out. N is a number that grows, such as the number of the pipeline, so that an old one "
+     "that is tried again does not win, even if nobody waits: the server remembers the greatest N "
+     "that was granted the lock for 30 days, or until rlock forget NAME. An N that equals the "
+     "greatest one runs again, so that a deploy can be repeated. Without N the latest to arrive is "
+     "the newest. The one that stays takes the place in the queue of the one that it replaces. A "
+     "run that holds the lock is never touched. With --nonblock nobody is replaced. This option "
+     "works with one server only."},
+    {option(Opt::superseded_exit_code, "superseded-exit-code", "N", kRun | kAcquire,
+            {.fallback = "75"}),
+     "if a newer waiter has replaced this one (--supersede), exit with N (0-255)",
+     "Do not try again after this code: the newer one does the work."},
+    {option(Opt::while_closed, "while-closed", "", kRun | kAcquire),
+     "get the lock also while it is closed (rlock close)",
+     "Use it for what must run during a freeze, such as a fix. While the lock is closed such a run "
+     "waits only for who holds the lock, and for those with this option that came before it. This "
+     "option works with one server only. See CLOSING."},
+    {option(Opt::urgent, "urgent", "DUR", kRun | kAcquire, {.value_optional = true}),
+     "wait in the queue as if it had come DUR earlier (1h without DUR, at most 24h)",
+     "Use it for what should not stand behind the usual work, such as an urgent fix. An ordinary "
+     "waiter is overtaken only by urgent ones that came at most DUR after it, so that nobody waits "
+     "forever. A run that holds the lock is never touched. With --supersede it needs that option's "
+     "N."},
+    {option(Opt::no_reentrant, "no-reentrant", "", kRun),
+     "inside a run that holds NAME, wait for the lock like any other run",
+     "Use it for runs that one outer run starts in parallel and that must exclude each other. The "
+     "outer run keeps the lock until its command has ended: if that command waits for the nested "
+     "run, add --wait or --nonblock, or each waits for the other forever."},
+    {option(Opt::wait_descendants, "wait-descendants", "", kRun, {.common = true}),
+     "hold the lock until everything that the command started has ended",
+     "Use it for a command that returns before its work is done. Without this option rlock "
+     "releases the lock when the command itself has ended, and the processes that the command left "
+     "behind run on without the lock."},
+    {option(Opt::contain, "contain", "", kRun),
+     "run the command in a pid namespace of its own: when the run ends, however it ends, the "
+     "kernel ends everything in it at once",
+     "Then nothing outlives the run: no process of root, no storm of forks, nothing that a "
+     "debugger holds, no daemon, and nothing if rlock and its guard are killed at the same "
+     "instant. What the command leaves behind is killed before the lock is released. Processes in "
+     "the namespace have numbers of their own, also in what they print, and see no others in "
+     "/proc. This needs root, or user namespaces that the kernel lets users make; in one of these, "
+     "sudo and other set-user-ID programs do not work. rlock doctor says whether it is available. "
+     "Otherwise rlock exits with 71 before it asks for the lock."},
+    {option(Opt::format, "format", "native|plain|redisson",
+            kRun | kAcquire | kRenew | kRelease | kStatus | kWatch | kForce,
+            {.fallback = "native"}),
+     "how the lock is stored: as rlock does (native); as redsync, redis-py and node-redlock do "
+     "(plain); or as Redisson does (redisson). With plain and redisson, NAME is the key itself",
+     "Use plain or redisson to share a lock with a program that uses one of these libraries. Such "
+     "locks have no queue and no fencing token, and several options do not work with them: see "
+     "FORMATS."},
+    {option(Opt::fail_open, "fail-open", "", kRun),
+     "if no server answers, print a warning and run the command without the lock",
+     "Use it only if running the job twice does less harm than not running it. The command then "
+     "finds RLOCK_UNLOCKED in its environment instead of RLOCK_TOKEN. A server that rejects the "
+     "login or is not ready has answered, so the command does not run: see EXIT STATUS, 69."},
+    {option(Opt::hide_command, "hide-command", "", kRun | kAcquire),
+     "do not store the command line; otherwise status shows its first 200 bytes to others",
+     "Use it if the arguments contain something that others must not see. rlock still stores host, "
+     "user and pid."},
+    {option(Opt::renew_while, "renew-while", "PID", kAcquire, {.common = true}),
+     "renew the lease in the background while the process PID lives, then release the lock",
+     "Use it so that a script that dies does not keep the lock, and for steps of unknown duration. "
+     "--ttl is then the lease that the background process renews, 30s by default."},
+    {option(Opt::event_log, "event-log", "FILE", kRun),
+     "append one line to FILE for each event, a JSON object",
+     "Use it for logs and monitoring, since run has no --json. Several runs may share one file. If "
+     "it cannot be opened or written, rlock prints a warning, and the command runs. See EVENT "
+     "LOG."},
+    {option(Opt::report, "report", "", kRun),
+     "print one line if the command fails, also with --quiet",
+     "Use it with -q in a crontab, for a job that is silent unless it fails: then cron mails only "
+     "failures, and names the host, how the command ended and how long it ran. A command that "
+     "rlock ended, or whose lock was lost, has a line without this option, too."},
+    {option(Opt::history_rows, "history", "N", kRun, {.fallback = "100"}),
+     "how many rows of NAME's history the server keeps from this run on (0-1000)",
+     "Use a small number if there are very many names, or if a lock is used every second, and 0 if "
+     "the history must not list the runs. The last run decides. The counters of metrics, and the "
+     "last success and failure in status and check, do not depend on it."},
+
+    // ---- of the commands that look at a lock or change one that is held ----
+
+    {option(Opt::owner, "owner", "ID", kRenew | kRelease | kStatus | kForce, {.common = true}),
+     "only this owner"},
+    {option(Opt::token, "token", "N", kRenew | kForce, {.common = true}),
+     "only the holder with this fencing token"},
+    {option(Opt::all, "all", "", kForce | kStatus, {.common = true}),
+     "break the lock of every holder",
+     "To break a lock that has several holders (shared or with --slots), use this option, --owner "
+     "or --token."},
+    {option(Opt::now, "now", "", kForce, {.common = true}),
+     "free the lock at once: the old and the next command may overlap",
+     "Use it only if you know that the holder's host is dead, or if an overlap does no harm. "
+     "Without it the next holder starts when the old one has confirmed that its command has ended, "
+     "or when the lease ends."},
+    {option(Opt::remove, "remove", "OWNER", kQueue, {.common = true}),
+     "remove this waiter from the queue: its owner id, the beginning of it, or its position",
+     "Its rlock exits with 75 and reports who removed it. The listing shows positions and owner "
+     "ids; a number of up to six digits is a position. If several owner ids begin with OWNER, "
+     "rlock removes none and exits with 64. Queues move: in a script, use the owner id. If the "
+     "owner holds the lock by now, rlock does not remove it and exits with 75: use force-unlock."},
+    {option(Opt::first, "first", "OWNER", kQueue, {.common = true}),
+     "move this waiter to the head of the queue: its owner id, the beginning of it, or its "
+     "position",
+     "Use it for the one that cannot wait; a later run can ask for such a place itself with "
+     "--urgent. The listing and the history of its run show who moved it. What holds is never "
+     "touched, and while the lock is closed it still waits for the end of the closure. OWNER as "
+     "for --remove. This option works with one server only."},
+    {option(Opt::runs, "runs", "N", kHistory, {.letter = 'n', .fallback = "20", .common = true}),
+     "how many runs to show",
+     "The server keeps 100 rows for each lock, or as many as the last run's --history says, for 30 "
+     "days."},
+    {option(Opt::yes, "yes", "", kForce | kForget, {.common = true}),
+     "do not ask for confirmation; required when not on a terminal",
+     "Use it in scripts, preferably with --owner or --token, so that the script breaks only the "
+     "hold that it has checked."},
+    {option(Opt::strict, "strict", "", kDoctor, {.common = true}), "exit with 1 also for a warning",
+     "Use it in monitoring, and in scripts that set up a new server."},
+    {option(Opt::output, "output", "FILE", kMetrics, {.common = true}),
+     "write to FILE, which is replaced at once",
+     "Use it for a collector that reads FILE. rlock writes beside FILE and renames, so that nobody "
+     "reads half of it. rlock refuses FILE if it exists and is not a regular file. If the server "
+     "does not answer, FILE says rlock_up 0."},
+    {option(Opt::within, "within", "DUR", kCheck, {.common = true}),
+     "exit with 2 unless a run succeeded within this time",
+     "Use somewhat more than the time between two runs and the length of a run: 26h for a job that "
+     "runs each night."},
+    {option(Opt::max_held, "max-held", "DUR", kCheck, {.common = true}),
+     "exit with 1 if somebody has held the lock for longer",
+     "Use it to notice a command that hangs. To end it, use run --max-run."},
+    {option(Opt::max_wait, "max-wait", "DUR", kCheck, {.common = true}),
+     "exit with 1 if somebody has waited for longer",
+     "Use it to notice that runs come faster than they end."},
+    {option(Opt::max_waiters, "max-waiters", "N", kCheck, {.common = true}),
+     "exit with 1 if more than N wait",
+     "Use it to notice a queue that grows. To limit the queue, use run --max-queue."},
+    {option(Opt::critical, "critical", "", kCheck, {.common = true}),
+     "exit with 2 where it would exit with 1",
+     "Use it for a job whose failure somebody must look at at once."},
+    {option(Opt::closed_for, "for", "DUR", kClose, {.common = true}),
+     "open the lock again after this time, at most 30d", "This option or --until is required."},
+    {option(Opt::until, "until", "TIME", kClose, {.common = true}),
+     "open the lock again at this time: 18:00, 2026-11-24T06:00 or, in UTC, 2026-11-24T06:00:00Z",
+     "A time of day is the next one. Without Z the time is local. At most 30 days."},
+    {option(Opt::reason, "reason", "TEXT", kRun | kAcquire | kQueue | kForce | kClose | kOpen,
+            {.common = true}),
+     "free text shown to others in status, queue and messages",
+     "Use it to say why the lock is held, such as the name of a release or the number of a ticket. "
+     "It must not contain a secret."},
+
+    // ---- which server, how to reach it, what to print ----
+
+    {general(Opt::url, "url", "URL", {.letter = 'u', .environment = "RLOCK_URL", .common = true}),
+     "the server: redis://HOST[:PORT][/DB], rediss:// for TLS, unix:///PATH, local: and others; "
+     "give three or more for a quorum",
+     "To give several servers, repeat the option, or separate the URLs in one text by white space "
+     "or commas. Two servers are not enough, because they cannot form a majority: see SEVERAL "
+     "SERVERS. There is no default. Do not put a password in a URL on the command line, because "
+     "every user of the host can read the command line."},
+    {general(Opt::user, "user", "NAME", {.environment = "RLOCK_USER"}),
+     "ACL user, instead of the one in the URL",
+     "ACCESS lists the permissions that this user needs."},
+    {general(Opt::password_file, "password-file", "FILE",
+             {.environment = "RLOCK_PASSWORD, REDISCLI_AUTH"}),
+     "read the password from FILE each time rlock connects",
+     "Use it for a password that is mounted into a container or changes while rlock runs. rlock "
+     "does not use FILE if other users can write to it. The environment variables contain the "
+     "password itself. This option cannot be combined with --password-command."},
+    {general(Opt::password_command, "password-command", "CMD"),
+     "run CMD with /bin/sh; the first line that it prints is the password",
+     "Use it for a password that a vault or a cloud service issues. Do not write a password into "
+     "CMD: the list of processes and rlock config show it."},
+    {general(Opt::cacert, "cacert", "FILE", {.environment = "RLOCK_CACERT"}),
+     "TLS: trust the CA certificates in FILE, instead of the system's",
+     "Use it for a server whose certificate a private certificate authority (CA) has signed."},
+    {general(Opt::cacertdir, "cacertdir", "DIR",
+             {.fallback = "/etc/ssl/certs", .environment = "RLOCK_CACERTDIR"}),
+     "TLS: trust the CA certificates in DIR, prepared by openssl rehash",
+     "Use it instead of --cacert if each CA certificate is in a file of its own."},
+    {general(Opt::cert, "cert", "FILE", {.environment = "RLOCK_CERT"}),
+     "TLS: client certificate to present", "Use it if the server requires one (tls-auth-clients)."},
+    {general(Opt::key, "key", "FILE",
+             {.fallback = "the FILE of --cert", .environment = "RLOCK_KEY"}),
+     "TLS: private key of the client certificate",
+     "The key must match the certificate of --cert and must not be encrypted."},
+    {general(Opt::sni, "sni", "NAME", {.fallback = "the URL's host", .environment = "RLOCK_SNI"}),
+     "TLS: name to request from the server and to verify in its certificate",
+     "Use it behind a tunnel, or for servers that share one certificate."},
+    {general(Opt::insecure, "insecure", "", {.environment = "RLOCK_INSECURE"}),
+     "TLS: do not verify the server's certificate (prints a warning)",
+     "Anyone who controls the network can then read the password and pretend to grant the lock. "
+     "Use it for tests only; --cacert is the safe way to accept a certificate of a private CA, and "
+     "has no effect beside this option."},
+    {general(Opt::prefix, "prefix", "TEXT", {.fallback = "rlock:", .environment = "RLOCK_PREFIX"}),
+     "prefix of the keys at the server",
+     "Use it to keep the locks of several teams or stages apart on one server: locks with "
+     "different prefixes do not exclude each other. { and } are not allowed. The ACL rule under "
+     "ACCESS must allow the prefix."},
+    {general(Opt::connect_timeout, "connect-timeout", "DUR", {.fallback = "2s"}),
+     "time limit to reach one server: DNS, connect, TLS and login",
+     "If no server answers the first request within this time, rlock exits with 69. Use a longer "
+     "time for distant servers."},
+    {general(Opt::replicas, "replicas", "N", {.fallback = "0"},
+             kRun | kAcquire | kRenew | kRelease | kDoctor),
+     "a grant, a renewal and a release count once N replicas have confirmed them",
+     "Use it if a fail-over must not forget a grant: a lock that is granted is still held after a "
+     "fail-over to a replica that confirmed it. If too few replicas confirm a grant, rlock keeps "
+     "it, and starts the command once they do; after 60 s, or the time of --wait, it exits with "
+     "69. A renewal that they do not confirm has failed, so a master that is cut off from its "
+     "replicas ends its commands. All runs of NAME must have this option: set it in rlock.toml. N "
+     "should be the number of replicas that may become master, less one if one of them may be "
+     "away; with fewer a network that splits can let two runs in. doctor checks it. See LIMITS. It "
+     "cannot be used with several servers, local: or --format."},
+    {general(Opt::config, "config", "FILE", {.environment = "RLOCK_CONFIG"}),
+     "read only this configuration file, instead of rlock/rlock.toml in ~/.config or /etc",
+     "The file must exist. /dev/null turns all configuration files off. See rlock.toml(5)."},
+    {general(Opt::json, "json", "", {.common = true},
+             kEveryCommand & ~(kRun | kMetrics | kCheck | kLocal)),
+     "print JSON on standard output",
+     "Use it in scripts: later versions may add fields, but do not remove any. rlock also prints "
+     "errors as JSON on standard output, in addition to the message on standard error. renew and "
+     "release print nothing when they succeed. run does not have this option, because standard "
+     "output belongs to the command: use --event-log."},
+    {general(Opt::quiet, "quiet", "", {.letter = 'q', .common = true}), "print only errors",
+     "With run, a busy lock is not an error: use it in a crontab, because cron mails any output. "
+     "With status it suppresses the listing, and the exit code shows whether the lock is held."},
+    {general(Opt::verbose, "verbose", "", {.letter = 'v'}),
+     "report each step on standard error, with the time",
+     "Use it to see what rlock waits for, and when it acquires, renews and releases the lock."},
+    {general(Opt::help, "help", "", {.letter = 'h', .common = true}),
+     "print help: -h in short, --help in full",
+     "Before a command, it lists the commands; --help also the connection options."},
+    {general(Opt::version, "version", "", {.letter = 'V'}), "print the version"},
+};
+
+// Where commands share an option whose meaning differs between them.
+struct PerCommandText {
+  struct {
+    Opt id;
+    unsigned commands;
+    std::string_view fallback = {};
+  } of;
+  std::string_view help;
+  std::string_view manual = {};
+};
+constexpr PerCommandText kPerCommandTexts[] = {
+    {{Opt::ttl, kRun, "30s"},
+     "length of the lease, at least 1s; rlock renews the lease while the command runs",
+     "rlock renews it after each third of this time. With a shorter lease the lock is free sooner "
+     "if this host dies; with a longer one the command survives a longer outage of the server. "
+     "With several servers the maximum is 60s."},
+    {{Opt::ttl, kAcquire, "none; with --renew-while 30s"},
+     "length of the lease, at least 1s: longer than the steps take from one rlock renew to the "
+     "next",
+     "This option is required without --renew-while. If a script dies between its steps, the lock "
+     "stays held for the rest of the lease. With several servers the maximum is 60s."},
+    {{Opt::ttl, kRenew, "its previous length"},
+     "length of the lease from now on, at least 1s",
+     "rlock never shortens a lease: if more than this is left, the lease stays as it is. This "
+     "option is required with a --format other than native, and with --token to restore a lease."},
+    {{Opt::min_hold, kAcquire, "0"},
+     "keep the lock for at least this long after acquiring it, even if it is released sooner",
+     "rlock status shows that the lock is in its cool-down; force-unlock ends the cool-down."},
+    {{Opt::format, kForce, "detected"},
+     "how the lock is stored: as rlock does (native); as redsync, redis-py and node-redlock do "
+     "(plain); or as Redisson does (redisson). With plain and redisson, NAME is the key itself",
+     "Without this option, if NAME is not held in the native format, rlock recognises the lock of "
+     "another client by its key: see FORMATS."},
+    {{Opt::format, kStatus | kWatch, "native"},
+     "how the locks are stored: as rlock does (native); as redsync, redis-py and node-redlock do "
+     "(plain); or as Redisson does (redisson). With plain and redisson, each NAME is the key "
+     "itself",
+     "rlock cannot list the locks of other clients: with plain and redisson, give at least one "
+     "NAME."},
+    {{Opt::owner, kRenew | kRelease},
+     "the owner id that rlock acquire printed",
+     "This option is required. Anyone who knows the id can release the lock."},
+    {{Opt::all, kStatus},
+     "list free locks, too, instead of counting them",
+     "Use it to see which locks were used within 30 days. It takes no NAME; a pattern lists free "
+     "locks in any case."},
+    {{Opt::owner, kStatus},
+     "with -q: exit with 0 only if this owner holds NAME",
+     "Use it between two steps, to check that the lock that acquire took is still held."},
+    {{Opt::owner, kForce},
+     "break the lock only if this owner holds it",
+     "If another owner holds the lock by now, rlock changes nothing and exits with 75. This option "
+     "cannot be combined with --token or --all."},
+    {{Opt::token, kRenew},
+     "with --ttl: restore the lease with this fencing token if it has ended or the server lost it",
+     "Use it if the server may have lost its data. rlock restores the lease only if nobody can "
+     "have held the lock since. acquire --json prints the token."},
+    {{Opt::token, kForce},
+     "break the lock only if its holder has this fencing token",
+     "If the lock has been granted again by now, rlock changes nothing and exits with 75. This "
+     "option cannot be combined with --owner or --all."},
+    {{Opt::once, kForget},
+     "forget only that a run with this KEY was done",
+     "Without this option rlock forgets everything that was done under NAME."},
+    {{Opt::yes, kForget},
+     "do not ask for confirmation; required when not on a terminal",
+     "Use it in scripts."},
+    {{Opt::hide_command, kAcquire},
+     "do not store the command line of PID, or of the process that runs acquire; otherwise status "
+     "shows its first 200 bytes to others",
+     "rlock still stores host, user and pid."},
+    {{Opt::reason, kQueue},
+     "with --remove or --first: free text that says why",
+     "The waiter that is removed reports it; the listing and the history show it of one that was "
+     "moved."},
+    {{Opt::reason, kForce},
+     "free text that the holder and rlock history report",
+     "Use it to say why the lock was broken."},
+    {{Opt::wait, kClose, "do not wait"},
+     "when it is closed, wait at most this long until nobody holds the lock, then exit with 75",
+     "Use it to begin work that nobody may run beside. The lock stays closed also if somebody "
+     "holds it after this time."},
+    {{Opt::reason, kClose},
+     "free text shown to others, at most 200 bytes",
+     "Who waits for the lock, and who is refused, sees it."},
+    {{Opt::reason, kOpen},
+     "free text that rlock history reports, at most 200 bytes",
+     "Use it to say why the lock was opened before its time."},
+    {{Opt::quiet, kStatus}, "print nothing: the exit code shows whether NAME is held"},
+    {{Opt::quiet, kRun}, "print only errors; a skipped run is not an error"},
 };
 
 constexpr bool in_order() {

@@ -7,7 +7,7 @@
 #include <vector>
 
 // The one description of every command and option: the parser, --help, rlock(1) and the completion
-// scripts are all made from it. The rows are in options.cpp and table_options.hpp.
+// scripts are all made from it. The rows are in options.cpp.
 namespace rlock::cli {
 
 enum class CommandId : uint8_t {
@@ -35,22 +35,6 @@ enum class CommandId : uint8_t {
 constexpr unsigned bit(CommandId id) {
   return 1U << static_cast<unsigned>(id);
 }
-inline constexpr unsigned kRun = bit(CommandId::run);
-inline constexpr unsigned kAcquire = bit(CommandId::acquire);
-inline constexpr unsigned kRenew = bit(CommandId::renew);
-inline constexpr unsigned kRelease = bit(CommandId::release);
-inline constexpr unsigned kStatus = bit(CommandId::status);
-inline constexpr unsigned kQueue = bit(CommandId::queue);
-inline constexpr unsigned kWatch = bit(CommandId::watch);
-inline constexpr unsigned kForce = bit(CommandId::force_unlock);
-inline constexpr unsigned kClose = bit(CommandId::close);
-inline constexpr unsigned kOpen = bit(CommandId::open);
-inline constexpr unsigned kHistory = bit(CommandId::history);
-inline constexpr unsigned kForget = bit(CommandId::forget);
-inline constexpr unsigned kMetrics = bit(CommandId::metrics);
-inline constexpr unsigned kCheck = bit(CommandId::check);
-inline constexpr unsigned kDoctor = bit(CommandId::doctor);
-inline constexpr unsigned kLocal = bit(CommandId::local);
 inline constexpr unsigned kEveryCommand = 2 * bit(CommandId::completion) - 1;
 
 struct CommandHead {
@@ -64,7 +48,7 @@ struct CommandRow : CommandHead {
   std::string_view examples;  // lines, printed unchanged
 };
 
-// In the order of the rows in table_options.hpp.
+// In the order of the rows in options.cpp.
 enum class Opt : uint8_t {
   nonblock,
   wait,
