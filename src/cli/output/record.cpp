@@ -85,12 +85,12 @@ std::vector<Hold> holds_at(const Json& json) {
   return holds;
 }
 
-bool is_lower_hex(std::string_view text) {
-  return text.find_first_not_of("0123456789abcdef") == text.npos;
-}
-
-bool is_zero(std::string_view digits) {
-  return digits.find_first_not_of('0') == digits.npos;
+// The longest front of `text` of at most `limit` bytes that does not split a character.
+std::string cut_at_character(std::string_view text, size_t limit) {
+  if (text.size() <= limit) return std::string(text);
+  size_t end = limit;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return std::string(text.substr(0, end));
 }
 
 bool needs_no_quotes(std::string_view word) {
@@ -165,9 +165,7 @@ std::string shell_quoted(std::string_view word) {
 std::string encode_record(const Record& record) {
   Json json = Json::object();
   for (const auto& [key, value] : kTexts) {
-    if (const auto& text = record.*value) {
-      json[key] = std::string(cut_at_character(*text, kLongestText));
-    }
+    if (const auto& text = record.*value) json[key] = cut_at_character(*text, kLongestText);
   }
   if (record.pid) json["pid"] = *record.pid;
   if (!record.renews) json["renews"] = false;
@@ -180,7 +178,7 @@ std::string encode_record(const Record& record) {
 
 std::string moved_record(std::string_view bytes, std::string_view moved) {
   Json json = parsed(bytes);
-  json["moved"] = std::string(cut_at_character(moved, kLongestText));
+  json["moved"] = cut_at_character(moved, kLongestText);
   return dumped(json);
 }
 
@@ -198,25 +196,21 @@ Record decode_record(std::string_view bytes) {
 }
 
 std::optional<std::string> parse_traceparent(std::string_view text) {
-  // 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
-  constexpr size_t kTrace = 3, kParent = 36, kFlags = 53, kLength = 55;
-  if (text.size() < kLength) return std::nullopt;
-  const std::string_view version = text.substr(0, 2);
-  const bool newer = version != "00";
-  if (version == "ff" || (text.size() > kLength && (!newer || text[kLength] != '-'))) {
+  constexpr std::string_view kForm = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  const std::string_view front = text.substr(0, kForm.size()), later = text.substr(front.size());
+  auto fits = [&](char c, char form) {
+    return form == '-' ? c == '-' : kDigits.find(c) != kDigits.npos;
+  };
+  if (!std::equal(front.begin(), front.end(), kForm.begin(), kForm.end(), fits)) {
     return std::nullopt;
   }
-  for (size_t dash : {kTrace, kParent, kFlags}) {
-    if (text[dash - 1] != '-') return std::nullopt;
-  }
-  const std::string_view trace = text.substr(kTrace, kParent - 1 - kTrace);
-  const std::string_view parent = text.substr(kParent, kFlags - 1 - kParent);
-  const std::string_view flags = text.substr(kFlags, kLength - kFlags);
-  for (std::string_view field : {version, trace, parent, flags}) {
-    if (!is_lower_hex(field)) return std::nullopt;
-  }
-  if (is_zero(trace) || is_zero(parent)) return std::nullopt;
-  return std::string(text.substr(0, kLength));
+  const std::string_view version = front.substr(0, 2);
+  if (version == "ff") return std::nullopt;
+  if (!later.empty() && (version == "00" || later.front() != '-')) return std::nullopt;
+  auto is_zero = [](std::string_view id) { return id.find_first_not_of('0') == id.npos; };
+  if (is_zero(front.substr(3, 32)) || is_zero(front.substr(36, 16))) return std::nullopt;
+  return std::string(front);
 }
 
 Record own_record() {
@@ -264,10 +258,7 @@ std::vector<std::string> command_line_of(pid_t pid) {
   ssize_t length = file ? read(file.get(), text, sizeof text) : -1;
   std::vector<std::string> words;
   std::string_view rest(text, length > 0 ? static_cast<size_t>(length) : 0);
-  while (!rest.empty()) {
-    words.emplace_back(rest.substr(0, rest.find('\0')));
-    rest.remove_prefix(std::min(rest.size(), words.back().size() + 1));
-  }
+  while (!rest.empty()) words.emplace_back(util::take_until(rest, '\0'));
   return words;
 }
 
@@ -280,15 +271,7 @@ std::string command_text(const std::vector<std::string>& argv) {
     text += shell_quoted(std::string_view(safe).substr(0, kLongestCommand + 1));
     if (text.size() > kLongestCommand) break;
   }
-  std::string valid = util::to_utf8(text);
-  return std::string(cut_at_character(valid, kLongestCommand));
-}
-
-std::string_view cut_at_character(std::string_view text, size_t limit) {
-  if (text.size() <= limit) return text;
-  size_t end = limit;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return text.substr(0, end);
+  return cut_at_character(util::to_utf8(text), kLongestCommand);
 }
 
 std::string who_text(const Record& record) {

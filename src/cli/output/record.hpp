@@ -83,9 +83,6 @@ std::string shell_quoted(std::string_view word);
 // at a character.
 std::string command_text(const std::vector<std::string>& argv);
 
-// The longest front of `text` of at most `limit` bytes that does not split a character.
-std::string_view cut_at_character(std::string_view text, size_t limit);
-
 // `alice@web1`, `web1`, or empty when nothing is known. Printable.
 std::string who_text(const Record& record);
 
