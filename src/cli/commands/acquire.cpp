@@ -194,10 +194,9 @@ Result<AcquireSettings> acquire_settings(const Invocation& invocation) {
   TRY(auto renew_while, pid_choice(choices));
   TRY(auto ttl, lease_length(choices, renew_while));
   const pid_t pid = renew_while.value_or(getppid());
-  LeaseSettings lease{
-      ttl, renew_while ? lock::Responsive::yes : lock::Responsive::no,
-      encode_record(holder_record(pid, command_line_of(pid), choices, system_getenv))};
-  TRY(auto claim, claim_settings(std::move(name), std::move(lease), choices));
+  const Record record = holder_record(pid, command_line_of(pid), choices, system_getenv);
+  const auto responsive = renew_while ? lock::Responsive::yes : lock::Responsive::no;
+  TRY(auto claim, claim_settings(std::move(name), ttl, responsive, encode_record(record), choices));
   return AcquireSettings{
       {.claim = std::move(claim.call), .limits = {}, .argv = {}, .environment = {}},
       claim.waiting,

@@ -229,8 +229,8 @@ Record holder_record(pid_t pid, const std::vector<std::string>& argv, const Choi
   return record;
 }
 
-Result<ClaimSettings> claim_settings(lock::LockName name, LeaseSettings lease,
-                                     const Choices& choices) {
+Result<ClaimSettings> claim_settings(lock::LockName name, Millis ttl, lock::Responsive responsive,
+                                     std::string record, const Choices& choices) {
   TRY_STATUS(check_format(choices));
   TRY(auto waiting, wait_settings(choices));
   TRY(auto limit, limit_choice(choices));
@@ -250,12 +250,12 @@ Result<ClaimSettings> claim_settings(lock::LockName name, LeaseSettings lease,
       .name = std::move(name),
       .owner = lock::Owner::fresh(random),
       .limit = limit,
-      .ttl = lease.ttl,
+      .ttl = ttl,
       .min_hold = min_hold.value_or(Millis(0)),
-      .responsive = lease.responsive,
+      .responsive = responsive,
       .queueing = queues ? lock::Queueing::wait : lock::Queueing::never,
       .max_queue = max_queue,
-      .record = std::move(lease.record),
+      .record = std::move(record),
       .supersede = supersede,
       .numbered = choices.has(Opt::slots),
       .history_rows = history_rows,
@@ -276,8 +276,8 @@ Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv) {
   if (max_run == Millis(0)) max_run.reset();  // no limit, as with timeout(1)
   const Millis ttl = given_ttl.value_or(kDefaultTtl);
   const Record record = holder_record(getpid(), argv, choices, getenv);
-  TRY(auto claim, claim_settings(std::move(name),
-                                 {ttl, lock::Responsive::run, encode_record(record)}, choices));
+  TRY(auto claim,
+      claim_settings(std::move(name), ttl, lock::Responsive::run, encode_record(record), choices));
   TRY(claim.call.once, once_choice(choices, wall_seconds()));
   TRY_STATUS(check_once(choices, claim.call));
   TRY(auto done_code, exit_code_choice(choices, Opt::done_exit_code, 0));

@@ -38,13 +38,6 @@ Result<std::optional<Millis>> ttl_choice(const Choices& choices);
 Record holder_record(pid_t pid, const std::vector<std::string>& argv, const Choices& choices,
                      Getenv getenv);
 
-// Where the commands differ.
-struct LeaseSettings {
-  Millis ttl;
-  lock::Responsive responsive;
-  std::string record;
-};
-
 // How long to wait for the lock, and the exit codes when it is busy and when a newer waiter has
 // replaced this one.
 struct WaitSettings {
@@ -60,8 +53,8 @@ struct ClaimSettings {
 
 // The claim of a new owner: how the lock is held (--slots, --shared, --min-hold) and waited for
 // (--wait, --nonblock, --max-queue, --supersede, and the exit codes).
-Result<ClaimSettings> claim_settings(lock::LockName name, LeaseSettings lease,
-                                     const Choices& choices);
+Result<ClaimSettings> claim_settings(lock::LockName name, Millis ttl, lock::Responsive responsive,
+                                     std::string record, const Choices& choices);
 
 // What happens where an outer run holds the lock: this one enters it, or waits as others do.
 enum class Reentry { enter, wait };
