@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include "util/fd.hpp"
 #include "util/process.hpp"
@@ -44,10 +43,6 @@ int write_all(int fd, std::string_view text) {
     wait_writable(fd, TimePoint::max());
   }
   return 0;
-}
-
-Error cannot_print(int error) {
-  return {ErrorKind::system, std::string("cannot write to stdout: ") + std::strerror(error)};
 }
 
 size_t write_within(int target, std::string_view text, Millis bound) {
@@ -90,7 +85,7 @@ Status print(std::string_view text, WithoutReader without_reader) {
   const bool was_closed = (fcntl(STDOUT_FILENO, F_GETFD) & FD_CLOEXEC) != 0;
   const int error = was_closed ? EBADF : write_all(STDOUT_FILENO, text);
   if (error == 0 || (error == EPIPE && without_reader == WithoutReader::ignored)) return Done{};
-  return cannot_print(error);
+  return util::system_error("cannot write to stdout", error);
 }
 
 bool is_terminal(int fd) {

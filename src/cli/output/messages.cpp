@@ -168,13 +168,13 @@ std::string lost_phrase(const lock::Lost& lost) {
   switch (lost.how) {
     case LostHow::deleted:
       return "its keys were deleted on the server" + since_phrase(lost.later_holder);
+    case LostHow::full:
+      if (!lost.by || lost.by->limit != lock::Limit::exclusive()) {
+        return util::format("all its slots are taken, one of them {}", taker);
+      }
+      [[fallthrough]];
     case LostHow::taken:
       return util::format("it was taken {}", taker);
-    case LostHow::full:
-      if (lost.by && lost.by->limit == lock::Limit::exclusive()) {
-        return util::format("it was taken {}", taker);
-      }
-      return util::format("all its slots are taken, one of them {}", taker);
     case LostHow::expired:
       return "the lease ended" + since_phrase(lost.later_holder);
     case LostHow::unissued:

@@ -82,8 +82,8 @@ Status set_tls(redis::OpenOptions& out, const Choices& choices, Getenv getenv) {
 Status check_prefix(const std::string& prefix) {
   bool valid = util::printable(prefix) == prefix && prefix.find_first_of("{}") == prefix.npos;
   if (valid) return Done{};
-  return usage("bad prefix \"" + util::printable(util::shortened(prefix, 60)) +
-               "\": control characters, { and } are not allowed");
+  return usage("bad prefix " + quoted_word(prefix) +
+               ": control characters, { and } are not allowed");
 }
 
 Status set_replicas(redis::OpenOptions& out, const Choices& choices) {
