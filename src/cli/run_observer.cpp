@@ -57,7 +57,7 @@ void WaitingLine::draw(const std::string& text, const std::string& brief) {
   if (!is_foreground_terminal(STDERR_FILENO)) return;
   constexpr std::string_view kPrefix = "rlock: ";
   // One column stays free: some terminals wrap once the last one is written.
-  const size_t width = columns(STDERR_FILENO, 80) - 1;
+  const size_t width = columns(STDERR_FILENO) - 1;
   const bool fits = util::display_width(text) + kPrefix.size() <= width;
   const std::string line =
       util::shortened(util::format("{}{}", kPrefix, fits || brief.empty() ? text : brief), width);

@@ -65,9 +65,9 @@ TEST_CASE("a full pipe on stderr is given up on, and stays blocking for those wh
   CHECK((fcntl(STDERR_FILENO, F_GETFL) & O_NONBLOCK) == 0);
 }
 
-TEST_CASE("what is no terminal has the width asked for") {
+TEST_CASE("what is no terminal has 80 columns") {
   CapturedStderr captured;
-  CHECK(columns(STDERR_FILENO, 80) == 80);
+  CHECK(columns(STDERR_FILENO) == 80);
   CHECK_FALSE(is_terminal(STDERR_FILENO));
 }
 

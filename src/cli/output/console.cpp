@@ -97,15 +97,14 @@ bool is_foreground_terminal(int fd) {
 }
 
 size_t line_width(int fd) {
-  constexpr size_t kStandard = 80;
   constexpr size_t kUnlimited = 4000;
-  return is_terminal(fd) ? columns(fd, kStandard) : kUnlimited;
+  return is_terminal(fd) ? columns(fd) : kUnlimited;
 }
 
-size_t columns(int fd, size_t otherwise) {
-  constexpr size_t kLeast = 20;
+size_t columns(int fd) {
+  constexpr size_t kStandard = 80, kLeast = 20;
   winsize size{};
-  if (ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return otherwise;
+  if (ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kStandard;
   return std::max<size_t>(size.ws_col, kLeast);
 }
 

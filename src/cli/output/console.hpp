@@ -34,9 +34,8 @@ bool is_terminal(int fd);
 // Whether fd is a terminal and rlock is in its foreground, so that it may draw there now.
 bool is_foreground_terminal(int fd);
 
-// Columns of the terminal at fd, at least 20; `otherwise` where fd is no terminal or its size is
-// unknown.
-size_t columns(int fd, size_t otherwise);
+// Columns of the terminal at fd, at least 20; 80 where fd is no terminal or its size is unknown.
+size_t columns(int fd);
 
 // How many characters a line of a listing may have: the columns of a terminal; elsewhere, for grep
 // and cut, enough for all but hostile text.

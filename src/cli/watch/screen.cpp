@@ -168,7 +168,7 @@ std::optional<std::string> Screen::read_keys() {
 }
 
 size_t Screen::columns() const {
-  return cli::columns(STDOUT_FILENO, 80);
+  return cli::columns(STDOUT_FILENO);
 }
 
 size_t Screen::rows() const {
