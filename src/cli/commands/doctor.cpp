@@ -26,6 +26,10 @@
 namespace rlock::cli {
 namespace {
 
+using redis::ClusterReport;
+using redis::GroupReport;
+using redis::SentinelReport;
+using redis::ServerKind;
 using redis::ServerReport;
 
 // The advice where INFO and CONFIG GET would have the answer.
@@ -95,8 +99,7 @@ std::string config_set(const ServerReport& report, std::initializer_list<const c
 }
 
 // Adds to the rights of rlock's user, and takes none away: an administrator may log in as the same.
-std::string acl_remedy(const ServerReport& report, const std::string& prefix,
-                       redis::ServerKind kind) {
+std::string acl_remedy(const ServerReport& report, const std::string& prefix, ServerKind kind) {
   const std::string& user = report.server.user;
   std::string words = "ACL SETUSER " + shell_quoted(user.empty() ? "default" : user);
   std::istringstream rule(redis::least_acl(prefix, kind, report.replicas_needed));
@@ -411,10 +414,6 @@ Check encryption(const ServerReport& report) {
           "use rediss:// (TLS), or a private network"};
 }
 
-using redis::ClusterReport;
-using redis::GroupReport;
-using redis::SentinelReport;
-
 std::string count_of(size_t some, size_t all) {
   return util::format("{} of {}", some, all);
 }
@@ -484,21 +483,67 @@ Check slots(const ClusterReport& report) {
           "locks in the other slots cannot be acquired: redis-cli --cluster fix HOST:PORT"};
 }
 
-using redis::ServerKind;
+// Whether several URLs lead to as many different servers.
+Check independence_check(const std::vector<ServerReport>& reports) {
+  std::map<std::string, std::string> seen;
+  for (const ServerReport& report : reports) {
+    const std::string id = report.info_field("run_id");
+    if (id.empty()) continue;
+    auto [before, fresh] = seen.emplace(id, report.server.label());
+    if (fresh) continue;
+    return {"independence", Grade::fail,
+            util::format("{} and {} are the same server", before->second, report.server.label()),
+            "a quorum needs different servers: give each URL its own server"};
+  }
+  if (seen.size() == reports.size())
+    return {"independence", Grade::ok, "all servers are different"};
+  const bool some_silent =
+      std::any_of(reports.begin(), reports.end(),
+                  [](const ServerReport& report) { return report.contact_error.has_value(); });
+  if (some_silent) {
+    return {"independence", Grade::warn, "some servers did not answer: rlock cannot compare them",
+            "run doctor again when every server answers"};
+  }
+  return {"independence", Grade::warn, "some servers do not report their identity (run_id)",
+          kAllowInfo};
+}
+
+Diagnosis diagnosis_of(const GroupReport& report) {
+  Diagnosis diagnosis{report.label, {sentinels(report), agreement(report)}};
+  if (report.master) diagnosis.checks.push_back(failover(report));
+  return diagnosis;
+}
+
+Diagnosis diagnosis_of(const ClusterReport& report) {
+  if (report.error) {
+    const bool denied = report.error->kind == ErrorKind::denied;
+    return {
+        report.label,
+        {{"cluster", Grade::fail, report.error->text,
+          denied ? "check the user and the password, and allow this user to run CLUSTER INFO and "
+                   "CLUSTER NODES (+cluster|info +cluster|nodes)"
+                 : "check the URL, and that its servers are nodes of a cluster"}}};
+  }
+  return {report.label, {state(report), slots(report)}};
+}
 
 constexpr int kFailed = 1;
 
 using Json = nlohmann::ordered_json;
 
+std::string_view grade_text(Grade grade) {
+  return util::to_string<Grade::fail>(grade, {"ok", "warn", "fail"});
+}
+
 Json check_json(const Check& check) {
   return {{"check", check.name},
-          {"state", to_string(check.grade)},
+          {"state", grade_text(check.grade)},
           {"detail", check.detail},
           {"advice", check.advice.empty() ? Json() : Json(check.advice)}};
 }
 
 std::string check_line(const Check& check) {
-  std::string line = util::format("  {:<6}{:<12}  {}\n", to_string(check.grade), check.name,
+  std::string line = util::format("  {:<6}{:<12}  {}\n", grade_text(check.grade), check.name,
                                   util::printable(check.detail));
   if (!check.advice.empty())
     line += util::format("{:22}-> {}\n", "", util::printable(check.advice));
@@ -561,20 +606,23 @@ class Doctor {
     const bool quorum = options_.urls.size() > 1;
     check_server(server, quorum ? ServerKind::quorum_member : ServerKind::single);
     const redis::Url& url = options_.urls[reports_.size() - 1];
-    const bool local = std::holds_alternative<redis::LocalUrl>(url);
-    if (local) diagnoses_.back().checks.push_back(local_check());
+    if (std::holds_alternative<redis::LocalUrl>(url)) {
+      diagnoses_.back().checks.push_back(
+          {"local", Grade::ok,
+           "rlock started this server and keeps it for the next run; rlock local stop ends it"});
+    }
   }
 
   void operator()(const redis::SentinelGroup& group) {
-    const redis::GroupReport report = redis::examine_group(group);
-    diagnoses_.push_back(diagnose(report));
+    const GroupReport report = redis::examine_group(group);
+    diagnoses_.push_back(diagnosis_of(report));
     kind_ = ServerKind::sentinel_master;
     if (report.master) check_server(*report.master, kind_);
   }
 
   void operator()(const redis::ClusterSeeds& cluster) {
-    const redis::ClusterReport report = redis::examine_cluster(cluster);
-    diagnoses_.push_back(diagnose(report));
+    const ClusterReport report = redis::examine_cluster(cluster);
+    diagnoses_.push_back(diagnosis_of(report));
     kind_ = ServerKind::cluster_node;
     for (const redis::Server& master : report.masters) check_server(master, kind_);
   }
@@ -597,17 +645,13 @@ class Doctor {
 
   const redis::OpenOptions& options_;
   ServerKind kind_ = ServerKind::single;
-  std::vector<redis::ServerReport> reports_;
+  std::vector<ServerReport> reports_;
   std::vector<Diagnosis> diagnoses_;
 };
 
 }  // namespace
 
-std::string_view to_string(Grade grade) {
-  return util::to_string<Grade::fail>(grade, {"ok", "warn", "fail"});
-}
-
-Diagnosis diagnose(const ServerReport& report, const std::string& prefix, redis::ServerKind kind) {
+Diagnosis diagnose(const ServerReport& report, const std::string& prefix, ServerKind kind) {
   const std::string remedy = acl_remedy(report, prefix, kind);
   Diagnosis diagnosis{report.server.label(), {reachable(report, remedy)}};
   if (report.contact_error) return diagnosis;
@@ -620,54 +664,6 @@ Diagnosis diagnose(const ServerReport& report, const std::string& prefix, redis:
   if (report.replicas_needed > 0) diagnosis.checks.push_back(replicas(report));
   if (auto check = databases(report)) diagnosis.checks.push_back(*std::move(check));
   return diagnosis;
-}
-
-Check local_check() {
-  return {"local", Grade::ok,
-          "rlock started this server and keeps it for the next run; rlock local stop ends it"};
-}
-
-Check independence_check(const std::vector<ServerReport>& reports) {
-  std::map<std::string, std::string> seen;
-  for (const ServerReport& report : reports) {
-    const std::string id = report.info_field("run_id");
-    if (id.empty()) continue;
-    auto [before, fresh] = seen.emplace(id, report.server.label());
-    if (fresh) continue;
-    return {"independence", Grade::fail,
-            util::format("{} and {} are the same server", before->second, report.server.label()),
-            "a quorum needs different servers: give each URL its own server"};
-  }
-  if (seen.size() == reports.size())
-    return {"independence", Grade::ok, "all servers are different"};
-  const bool some_silent =
-      std::any_of(reports.begin(), reports.end(),
-                  [](const ServerReport& report) { return report.contact_error.has_value(); });
-  if (some_silent) {
-    return {"independence", Grade::warn, "some servers did not answer: rlock cannot compare them",
-            "run doctor again when every server answers"};
-  }
-  return {"independence", Grade::warn, "some servers do not report their identity (run_id)",
-          kAllowInfo};
-}
-
-Diagnosis diagnose(const GroupReport& report) {
-  Diagnosis diagnosis{report.label, {sentinels(report), agreement(report)}};
-  if (report.master) diagnosis.checks.push_back(failover(report));
-  return diagnosis;
-}
-
-Diagnosis diagnose(const ClusterReport& report) {
-  if (report.error) {
-    const bool denied = report.error->kind == ErrorKind::denied;
-    return {
-        report.label,
-        {{"cluster", Grade::fail, report.error->text,
-          denied ? "check the user and the password, and allow this user to run CLUSTER INFO and "
-                   "CLUSTER NODES (+cluster|info +cluster|nodes)"
-                 : "check the URL, and that its servers are nodes of a cluster"}}};
-  }
-  return {report.label, {state(report), slots(report)}};
 }
 
 Result<int> doctor_command(const Invocation& invocation) {

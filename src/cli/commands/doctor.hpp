@@ -6,11 +6,10 @@
 #include "redis/doctor.hpp"
 #include "redis/store/acl.hpp"
 
-// The checks of `rlock doctor`: whether servers are fit to hold locks.
+// The checks of `rlock doctor`: whether a server is fit to hold locks.
 namespace rlock::cli {
 
 enum class Grade { ok, warn, fail };
-std::string_view to_string(Grade grade);
 
 struct Check {
   std::string name;
@@ -27,15 +26,5 @@ struct Diagnosis {
 // Of one server. `prefix` and `kind` are for the ACL rule.
 Diagnosis diagnose(const redis::ServerReport& report, const std::string& prefix,
                    redis::ServerKind kind = redis::ServerKind::single);
-
-// Of several servers together.
-Diagnosis diagnose(const redis::GroupReport& report);
-Diagnosis diagnose(const redis::ClusterReport& report);
-
-// How the server of `local:`, which rlock starts itself, is stopped.
-Check local_check();
-
-// Whether several URLs lead to as many different servers.
-Check independence_check(const std::vector<redis::ServerReport>& reports);
 
 }  // namespace rlock::cli
