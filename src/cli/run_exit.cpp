@@ -276,6 +276,22 @@ class ExitVisitor {
 
 }  // namespace
 
+MessageContext message_context(const RunSettings& settings, const Session& session) {
+  const run::Plan& plan = settings.plan;
+  return {.name = plan.claim.name.text(),
+          .server = session.server(),
+          .lock_options = session.lock_options(),
+          .command = plan.argv.empty() ? "" : plan.argv.front(),
+          .conflict_code = settings.waiting.conflict_code,
+          .superseded_code = settings.waiting.superseded_code,
+          .done_code = settings.done_code,
+          .once = plan.claim.once,
+          .max_queue = plan.claim.max_queue,
+          .max_run = plan.max_run,
+          .report = settings.report,
+          .format = session.format()};
+}
+
 std::string unlocked_warning(const Error& error, const MessageContext& context) {
   return util::format("warning: {}; running without the lock (--fail-open){}",
                       error_text(error, context),

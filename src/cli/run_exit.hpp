@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/session.hpp"
+#include "cli/settings/run_settings.hpp"
 #include "redis/open.hpp"
 #include "run/run.hpp"
 
@@ -27,6 +28,8 @@ struct MessageContext {
   redis::Format format = redis::Format::native;
   bool unlocked = false;  // --fail-open: no server answered
 };
+// Without what the run itself has yet to show.
+MessageContext message_context(const RunSettings& settings, const Session& session);
 
 enum class Severity { silent, notice, error };  // notice: not printed with -q
 

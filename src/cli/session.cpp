@@ -301,9 +301,9 @@ Result<Session> Session::open(const Choices& choices) {
   return session;
 }
 
-Status Session::check_supported(const lock::AcquireCall& claim) const {
-  if (servers() == 1) return Done{};
-  return lock::fits_quorum(claim);
+Status Session::prepare(lock::AcquireCall& claim) const {
+  claim.replicas = replicas();
+  return servers() == 1 ? Done{} : lock::fits_quorum(claim);
 }
 
 Result<Session> Session::open(redis::OpenOptions options) {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "cli/commands/acquire.hpp"
+#include "cli/commands/commands.hpp"
 #include "cli/options/parse.hpp"
 #include "cli/output/record.hpp"
 #include "cli/settings/run_settings.hpp"

@@ -1,5 +1,3 @@
-#include "cli/commands/acquire.hpp"
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include "cli/output/messages.hpp"
 #include "cli/run_exit.hpp"
 #include "cli/run_observer.hpp"
+#include "cli/settings/run_settings.hpp"
 #include "run/background_renewer.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
@@ -71,14 +70,10 @@ class NoticeText {
   const Verbosity verbosity_;
 };
 
-Subject subject_of(const AcquireSettings& settings) {
-  const lock::AcquireCall& claim = settings.plan.claim;
-  return {claim.name.text(), claim.owner.text()};
-}
-
-Result<std::optional<run::BackgroundRenewer>> background_renewer_for(
-    const AcquireSettings& settings, const Session& session, run::Signals& signals,
-    const Choices& choices) {
+Result<std::optional<run::BackgroundRenewer>> background_renewer_for(const RunSettings& settings,
+                                                                     const Session& session,
+                                                                     run::Signals& signals,
+                                                                     const Choices& choices) {
   if (!settings.renew_while) return std::optional<run::BackgroundRenewer>();
   auto process = util::ProcessHandle::open(*settings.renew_while);
   if (!process) {
@@ -115,7 +110,7 @@ int report_not_acquired(const run::RunOutcome& outcome, const MessageContext& co
 }
 
 // Releases the lock: the caller did not learn its owner.
-Error released_after(Error error, const AcquireSettings& settings, Session& session) {
+Error released_after(Error error, const RunSettings& settings, Session& session) {
   const lock::ReleaseCall call{settings.plan.claim.name, settings.plan.claim.owner};
   auto released = session.ask([&](auto& store) { return store.release(call); });
   error.text += released ? "; the lock was released"
@@ -141,7 +136,7 @@ std::string lease_json(const lock::AcquireCall& claim, const run::HeldLock& held
   return acquire_json(claim, held_lock.token, held_lock.slot, left, wall_clock());
 }
 
-Result<int> report_acquired(const run::HeldLock& held_lock, const AcquireSettings& settings,
+Result<int> report_acquired(const run::HeldLock& held_lock, const RunSettings& settings,
                             std::optional<run::BackgroundRenewer> background_renewer,
                             Session& session, const Choices& choices) {
   const lock::AcquireCall& claim = settings.plan.claim;
@@ -158,7 +153,7 @@ Result<int> report_acquired(const run::HeldLock& held_lock, const AcquireSetting
   return 0;
 }
 
-Result<int> acquire(AcquireSettings settings, Session& session, run::Signals& signals,
+Result<int> acquire(RunSettings settings, Session& session, run::Signals& signals,
                     const Choices& choices) {
   run::Plan& plan = settings.plan;
   TRY(auto background_renewer, background_renewer_for(settings, session, signals, choices));
@@ -171,15 +166,8 @@ Result<int> acquire(AcquireSettings settings, Session& session, run::Signals& si
     const auto* ended = std::get_if<run::WaitSignaled>(not_acquired);
     const bool called_off = ended != nullptr && ended->signal == 0;
     if (called_off && background_renewer) return background_renewer->gone();
-    const MessageContext context{
-        .name = plan.claim.name.text(),
-        .server = session.server(),
-        .lock_options = session.lock_options(),
-        .conflict_code = settings.waiting.conflict_code,
-        .superseded_code = settings.waiting.superseded_code,
-        .max_queue = plan.claim.max_queue,
-        .waited = std::chrono::duration_cast<Millis>(BootClock::now() - start),
-        .format = session.format()};
+    MessageContext context = message_context(settings, session);
+    context.waited = std::chrono::duration_cast<Millis>(BootClock::now() - start);
     return report_not_acquired(*not_acquired, context, choices);
   }
   return report_acquired(std::get<run::HeldLock>(acquired), settings, std::move(background_renewer),
@@ -188,7 +176,7 @@ Result<int> acquire(AcquireSettings settings, Session& session, run::Signals& si
 
 }  // namespace
 
-Result<AcquireSettings> acquire_settings(const Invocation& invocation) {
+Result<RunSettings> acquire_settings(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
   TRY(auto name, only_name(invocation));
   TRY(auto renew_while, pid_choice(choices));
@@ -197,20 +185,19 @@ Result<AcquireSettings> acquire_settings(const Invocation& invocation) {
   const Record record = holder_record(pid, command_line_of(pid), choices, system_getenv);
   const auto responsive = renew_while ? lock::Responsive::yes : lock::Responsive::no;
   TRY(auto claim, claim_settings(std::move(name), ttl, responsive, encode_record(record), choices));
-  return AcquireSettings{
-      {.claim = std::move(claim.call), .limits = {}, .argv = {}, .environment = {}},
-      claim.waiting,
-      renew_while};
+  return RunSettings{
+      .plan = {.claim = std::move(claim.call), .limits = {}, .argv = {}, .environment = {}},
+      .waiting = claim.waiting,
+      .renew_while = renew_while};
 }
 
 Result<int> acquire_command(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
   TRY(auto settings, acquire_settings(invocation));
   TRY(auto session, Session::open(choices));
-  TRY_STATUS(session.check_supported(settings.plan.claim));
-  settings.plan.claim.replicas = session.replicas();
+  TRY_STATUS(session.prepare(settings.plan.claim));
   TRY(auto signals, run::Signals::take());
-  const Subject subject = subject_of(settings);
+  const Subject subject{settings.plan.claim.name.text(), settings.plan.claim.owner.text()};
   return code_of(acquire(std::move(settings), session, signals, choices), choices, subject);
 }
 

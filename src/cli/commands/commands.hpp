@@ -10,6 +10,8 @@
 // prints an Error that it returns, as fail() does, or unknown_check() for `check`.
 namespace rlock::cli {
 
+struct RunSettings;
+
 Result<int> run_command(const Invocation& invocation);
 Result<int> acquire_command(const Invocation& invocation);
 Result<int> renew_command(const Invocation& invocation);
@@ -28,6 +30,9 @@ Result<int> doctor_command(const Invocation& invocation);
 Result<int> config_command(const Invocation& invocation);
 Result<int> local_command(const Invocation& invocation);
 Result<int> completion_command(const Invocation& invocation);
+
+// What run_settings() is for `run`.
+Result<RunSettings> acquire_settings(const Invocation& invocation);
 
 // What `check` prints where it cannot find out: a line on stdout, and the code 3.
 int unknown_check(const Error& error);

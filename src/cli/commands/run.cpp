@@ -161,22 +161,6 @@ run::RunOutcome run_unlocked(run::Plan plan, RunObserver& observer, run::Signals
                            unlocked, signals);
 }
 
-MessageContext message_context(const RunSettings& settings, const Session& session) {
-  const run::Plan& plan = settings.plan;
-  return {.name = plan.claim.name.text(),
-          .server = session.server(),
-          .lock_options = session.lock_options(),
-          .command = plan.argv.front(),
-          .conflict_code = settings.waiting.conflict_code,
-          .superseded_code = settings.waiting.superseded_code,
-          .done_code = settings.done_code,
-          .once = plan.claim.once,
-          .max_queue = plan.claim.max_queue,
-          .max_run = plan.max_run,
-          .report = settings.report,
-          .format = session.format()};
-}
-
 int run_under_lock(RunSettings settings, Session& session, run::Signals& signals,
                    Verbosity verbosity, std::optional<EventLog> log) {
   run::Plan& plan = settings.plan;
@@ -220,8 +204,7 @@ Result<int> run_command(const Invocation& invocation) {
   TRY(auto settings, run_settings(invocation, system_getenv));
   settings.plan.front = front;
   TRY(auto session, Session::open(choices));
-  TRY_STATUS(session.check_supported(settings.plan.claim));
-  settings.plan.claim.replicas = session.replicas();
+  TRY_STATUS(session.prepare(settings.plan.claim));
   auto log = open_log(settings, session);
   TRY(auto signals, run::Signals::take());
   return run_under_lock(std::move(settings), session, signals, verbosity_of(choices),

@@ -62,15 +62,16 @@ enum class Reentry { enter, wait };
 // Whether the command may run without the lock where no server answers.
 enum class OnNoServer { fail, fail_open };
 
-// What `rlock run` was asked to do, parsed and checked.
+// What `rlock run` or `rlock acquire` was asked to do, parsed and checked.
 struct RunSettings {
-  run::Plan plan;
+  run::Plan plan;  // of acquire: without a command
   WaitSettings waiting{};
   int done_code = 0;  // of a run whose work was done before
   std::optional<std::string> event_log{};
   bool report = false;  // a failure of the command
   Reentry reentry = Reentry::enter;
   OnNoServer on_no_server = OnNoServer::fail;
+  std::optional<pid_t> renew_while{};  // of acquire
 };
 
 // ErrorKind::usage says what is wrong. Left empty are the deadline of the wait, which counts from
