@@ -13,19 +13,6 @@
 #include "util/text.hpp"
 
 namespace rlock::cli {
-
-void UsualTime::update(const lock::Holder& holder) {
-  constexpr Millis kTimeout{300};
-  constexpr uint64_t kRows = 100;
-  if (holder.owner == seen_holder_) return;
-  seen_holder_ = holder.owner;
-  lock::SystemPoller poller(signal_fd_);
-  // Without an answer nothing is lost but a remark: the next request connects again.
-  auto rows = lock::finish(poller, inspector_.history(name_, kRows),
-                           std::min(deadline_, poller.now() + kTimeout), inspector_.server());
-  if (rows) value_ = usual_duration(*rows);
-}
-
 namespace {
 
 // The live line never waits for a terminal: what it does not take at once is dropped.
@@ -124,10 +111,9 @@ TimePoint RunObserver::begin_wait(run::Plan& plan, Session& session, const run::
   plan.limits.first_contact = session.connect_timeout();
   if (wait) plan.limits.deadline = start + *wait;
   wait_ = wait;
-  // Locks of other clients have no history.
-  if (session.format() == redis::Format::native) {
-    usual_.emplace(session.store(), name_, signals.fd(), plan.limits.deadline);
-  }
+  if (session.format() == redis::Format::native) history_ = &session.store();
+  signal_fd_ = signals.fd();
+  deadline_ = plan.limits.deadline;
   if (auto watch = deadlock_watch(plan, session, signals)) deadlock_.emplace(*std::move(watch));
   return start;
 }
@@ -141,19 +127,26 @@ Millis RunObserver::ask_again_after() const {
   std::lock_guard guard(mutex_);
   const TimePoint now = BootClock::now();
   const Millis look = deadlock_ ? deadlock_->remaining(now) : Millis::max();
-  const bool needed = usual_ && reports_ && !reports_->began();
+  const bool needed = history_ != nullptr && reports_ && !reports_->began();
   return needed ? std::min(look, reports_->remaining(now)) : look;
 }
 
 void RunObserver::update_usual_time(const lock::Queued& queued) {
+  constexpr Millis kTimeout{300};
+  constexpr uint64_t kRows = 100;
   const TimePoint now = BootClock::now();
   if (!queued_) wait_began_ = now;
   const bool shown_soon =
       live_ || verbosity_ == Verbosity::verbose || now - wait_began_ >= kShortWait;
   const bool held = queued.holder && queued.holder->state == lock::HolderState::held;
-  if (usual_ && verbosity_ != Verbosity::quiet && shown_soon && held) {
-    usual_->update(*queued.holder);
-  }
+  if (history_ == nullptr || verbosity_ == Verbosity::quiet || !shown_soon || !held) return;
+  if (queued.holder->owner == seen_holder_) return;
+  seen_holder_ = queued.holder->owner;
+  lock::SystemPoller poller(signal_fd_);
+  // Without an answer nothing is lost but a remark: the next request connects again.
+  auto rows = lock::finish(poller, history_->history(name_, kRows),
+                           std::min(deadline_, poller.now() + kTimeout), history_->server());
+  if (rows) usual_ = usual_duration(*rows);
 }
 
 void RunObserver::look_for_deadlock(const lock::Queued& queued) {
@@ -206,7 +199,7 @@ void RunObserver::tick() {
   std::lock_guard guard(mutex_);
   if (live_) redraw();
   // The first report waits for the history, unless the server does not answer.
-  if (!usual_ || last_error_ || (reports_ && reports_->began())) report_if_due();
+  if (history_ == nullptr || last_error_ || (reports_ && reports_->began())) report_if_due();
   manager_.report_waiting(state_text(TimeStyle::start), BootClock::now());
 }
 
@@ -214,8 +207,7 @@ void RunObserver::redraw() {
   if (last_error_) {
     line_.draw(state_text());
   } else if (queued_) {
-    line_.draw(state_text(), brief_waiting_text(name_, *queued_, age_of_reply(),
-                                                usual_ ? usual_->value() : std::nullopt));
+    line_.draw(state_text(), brief_waiting_text(name_, *queued_, age_of_reply(), usual_));
   }
 }
 
@@ -240,21 +232,19 @@ void RunObserver::report_wait(TimePoint granted_at) {
 
 // Once, and below the line that names the holder.
 void RunObserver::report_short_wait() {
-  const auto usual = usual_ ? usual_->value() : std::nullopt;
-  if (!wait_ || !usual || !queued_->holder || (reports_ && !reports_->began())) return;
-  if (*usual - queued_->holder->held <= *wait_) return;
+  if (!wait_ || !usual_ || !queued_->holder || (reports_ && !reports_->began())) return;
+  if (*usual_ - queued_->holder->held <= *wait_) return;
   line_.erase();
   print_or_queue(util::format("-w {} is less than {} usually takes ({})",
                               util::format_duration(*std::exchange(wait_, std::nullopt)),
-                              in_quotes(name_.text()), util::format_rough_duration(*usual)));
+                              in_quotes(name_.text()), util::format_rough_duration(*usual_)));
 }
 
 std::string RunObserver::state_text(TimeStyle style) const {
   const std::string waiting = "waiting for " + in_quotes(name_.text());
   if (last_error_) return waiting + ": retrying: " + *last_error_;
   if (!queued_) return waiting;
-  return waiting_text(name_, *queued_, age_of_reply(), style,
-                      usual_ ? usual_->value() : std::nullopt);
+  return waiting_text(name_, *queued_, age_of_reply(), style, usual_);
 }
 
 void RunObserver::report_to_manager(const run::Event& event) {
@@ -271,11 +261,7 @@ void RunObserver::report_to_manager(const run::Event& event) {
 void RunObserver::event(const run::Event& event) {
   std::lock_guard guard(mutex_);
   if (log_) log_->append(event);
-  if (event.owner) {
-    held_owner_ = event.owner;
-    token_ = event.token;
-  }
-  if (begins_hold(event.kind)) began_ = event.at;
+  if (begins_hold(event.kind)) hold_ = event;
   if (event.kind != run::EventKind::enqueued) line_.erase();
   report_to_manager(event);
   if (event.kind == run::EventKind::acquired) report_wait(event.at);
@@ -294,27 +280,20 @@ void RunObserver::print_or_queue(std::string_view message) {
   unprinted_.erase(0, write_stderr(unprinted_, Millis(0)));
 }
 
-// Not with -q.
-void RunObserver::warn(const std::string& message) {
-  if (verbosity_ == Verbosity::quiet) return;
+void RunObserver::report(const std::string& message) {
   std::lock_guard guard(mutex_);
   line_.erase();
-  print_or_queue("warning: " + message);
+  print_or_queue(message);
 }
 
-std::optional<lock::Owner> RunObserver::held_owner() const {
-  std::lock_guard guard(mutex_);
-  return held_owner_;
+// Not with -q.
+void RunObserver::warn(const std::string& message) {
+  if (verbosity_ != Verbosity::quiet) report("warning: " + message);
 }
 
-std::optional<TimePoint> RunObserver::began() const {
+std::optional<run::Event> RunObserver::hold() const {
   std::lock_guard guard(mutex_);
-  return began_;
-}
-
-lock::Token RunObserver::token() const {
-  std::lock_guard guard(mutex_);
-  return token_;
+  return hold_;
 }
 
 // Only on a terminal, for the user who typed ^Z.
@@ -342,22 +321,19 @@ void RunObserver::renewals_fail(const Error& why, Millis left, bool ends_command
 
 void RunObserver::renewed_again(Millis after) {
   if (verbosity_ == Verbosity::quiet) return;
-  std::lock_guard guard(mutex_);
-  print_or_queue(util::format("renewed {} again after {}", in_quotes(name_.text()),
-                              util::format_rough_duration(after)));
+  report(util::format("renewed {} again after {}", in_quotes(name_.text()),
+                      util::format_rough_duration(after)));
 }
 
 void RunObserver::exempted(const std::vector<std::string>& processes) {
-  std::lock_guard guard(mutex_);
-  print_or_queue(util::format(
+  report(util::format(
       "{} is free, and these processes go on without it, since they ignore the hangup: {}",
       in_quotes(name_.text()), in_a_row(processes)));
 }
 
 // Printed even with -q: the lock stays held until somebody acts.
 void RunObserver::cannot_end(const std::vector<std::string>& survivors) {
-  std::lock_guard guard(mutex_);
-  print_or_queue(util::format(
+  report(util::format(
       "{} stays locked: rlock cannot end {}. End it as its owner, or break the lock with \"rlock "
       "force-unlock\". To make rlock exit without releasing the lock, send a second TERM or INT to "
       "pid {}",
@@ -366,18 +342,16 @@ void RunObserver::cannot_end(const std::vector<std::string>& survivors) {
 
 void RunObserver::unheeded(int signal, Millis after, pid_t command) {
   if (verbosity_ == Verbosity::quiet) return;
-  std::lock_guard guard(mutex_);
   const std::string hint =
       command > 0 ? util::format(". To end it now, send KILL to pid {}", command) : "";
-  print_or_queue(util::format(
+  report(util::format(
       "{}: {} goes on {} after signal {} was passed on; rlock waits until it ends{}",
       in_quotes(name_.text()), command > 0 ? "the command" : "what the command started",
       util::format_duration(after), signal, hint));
 }
 
 void RunObserver::still_releasing() {
-  std::lock_guard guard(mutex_);
-  print_or_queue(util::format(
+  report(util::format(
       "{}: the command has ended, and rlock still tries to report that to the server; a second "
       "TERM or INT ends the attempts",
       in_quotes(name_.text())));

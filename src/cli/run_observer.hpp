@@ -14,28 +14,6 @@
 
 namespace rlock::cli {
 
-// How long the runs under a lock usually take, by its history. A waiter reads that over the
-// connection of its wait, between two requests: when it first sees a holder, and whenever it sees
-// another one.
-class UsualTime {
- public:
-  // A read ends early at a signal (`signal_fd` is readable), and at `deadline`, that of the wait.
-  UsualTime(lock::LockInspector& inspector, lock::LockName name, int signal_fd, TimePoint deadline)
-      : inspector_(inspector), name_(std::move(name)), signal_fd_(signal_fd), deadline_(deadline) {}
-
-  void update(const lock::Holder& holder);
-  // None where nothing is known.
-  std::optional<Millis> value() const { return value_; }
-
- private:
-  lock::LockInspector& inspector_;
-  const lock::LockName name_;
-  const int signal_fd_;
-  const TimePoint deadline_;
-  std::string seen_holder_;
-  std::optional<Millis> value_;
-};
-
 // The one live line of a waiting run on a terminal: redrawn in place, erased at the end.
 class WaitingLine {
  public:
@@ -115,11 +93,8 @@ class RunObserver final : public run::Observer {
   void still_releasing() override;
   void exempted(const std::vector<std::string>& processes) override;
 
-  // The owner under which the lock was acquired or entered.
-  std::optional<lock::Owner> held_owner() const;
-  lock::Token token() const;
-  // When the command could start; none before.
-  std::optional<TimePoint> began() const;
+  // With which the command could start; none before.
+  std::optional<run::Event> hold() const;
 
   // Leaves the live line on the terminal, so that a user who ends the wait sees what it was for.
   void keep_line();
@@ -147,6 +122,7 @@ class RunObserver final : public run::Observer {
   void report_to_manager(const run::Event& event);
   std::string state_text(TimeStyle style = TimeStyle::duration) const;
   void print_or_queue(std::string_view message);
+  void report(const std::string& message);
   void warn(const std::string& message);
 
   const lock::LockName name_;
@@ -158,17 +134,21 @@ class RunObserver final : public run::Observer {
   ServiceManager manager_;
   WaitingLine line_;
   std::optional<WaitingReports> reports_;  // instead of the live line, if stderr is not a terminal
-  std::optional<UsualTime> usual_;         // used while waiting, on the main thread
-  std::optional<DeadlockWatch> deadlock_;  // likewise
-  std::optional<Millis> wait_;             // until report_short_wait() has reported it
+  // What else a waiter asks over the connection of its wait, between two requests, on the main
+  // thread. A look ends early at a signal (`signal_fd_` is readable), and when the wait does.
+  lock::LockInspector* history_ = nullptr;  // null: locks of this format have none
+  int signal_fd_ = -1;
+  TimePoint deadline_ = TimePoint::max();
+  std::string seen_holder_;
+  std::optional<Millis> usual_;  // how long runs usually take, by the history; none: unknown
+  std::optional<DeadlockWatch> deadlock_;
+  std::optional<Millis> wait_;  // until report_short_wait() has reported it
   std::optional<lock::Queued> queued_;
   std::optional<std::string> last_error_;
   std::string unprinted_;  // lines that stderr had no room for
   TimePoint wait_began_;
   TimePoint queued_at_;
-  std::optional<lock::Owner> held_owner_;
-  lock::Token token_;
-  std::optional<TimePoint> began_;
+  std::optional<run::Event> hold_;
 };
 
 }  // namespace rlock::cli

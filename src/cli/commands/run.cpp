@@ -41,20 +41,21 @@ void find_new_holder(run::LeaseEnd& lease, const lock::AcquireCall& claim,
   constexpr Millis kTimeout{1000};
   if (lease.reported && lease.reported->how != lock::LostHow::expired) return;
   auto inspector = session.make_server()();
-  const auto ours = observer.held_owner();
+  const auto hold = observer.hold();
   lock::SystemPoller poller;
   auto seen = lock::finish(poller, inspector->inspect({claim.name}), poller.now() + kTimeout,
                            inspector->server());
   if (!seen) return;
   for (lock::Holder& holder : seen->holders) {
-    bool own = ours && ours->text() == holder.owner;
+    bool own = hold && hold->owner && hold->owner->text() == holder.owner;
     bool beside =
         claim.limit != lock::Limit::exclusive() && holder.limit != lock::Limit::exclusive();
     if (own || beside || holder.state == lock::HolderState::cooldown) continue;
     lease.reported = lock::Lost{lock::LostHow::taken, std::move(holder), {}};
     return;
   }
-  const lock::LaterHolder since = since_grant(*seen, observer.token(), claim.limit);
+  const lock::LaterHolder since =
+      since_grant(*seen, hold ? hold->token : lock::Token{}, claim.limit);
   (lease.reported ? lease.reported->later_holder : lease.later_holder) = since;
 }
 
@@ -185,7 +186,8 @@ int run_under_lock(RunSettings settings, Session& session, run::Signals& signals
   observer.finish_output();
   const TimePoint end = BootClock::now();
   context.waited = std::chrono::duration_cast<Millis>(end - start);
-  context.ran = std::chrono::duration_cast<Millis>(end - observer.began().value_or(end));
+  const auto hold = observer.hold();
+  context.ran = std::chrono::duration_cast<Millis>(end - (hold ? hold->at : end));
   if (run::LeaseEnd* lease = lost_lease(outcome)) {
     find_new_holder(*lease, claim, observer, session);
   }
