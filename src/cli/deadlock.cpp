@@ -77,8 +77,22 @@ std::string deadlock_phrase(const std::vector<BlockedHolder>& chain) {
   return text;
 }
 
+DeadlockWatch::DeadlockWatch(run::Plan& plan, Session& session, const run::Signals& signals)
+    : inspector_(session.store()),
+      name_(plan.claim.name),
+      signal_fd_(signals.fd()),
+      deadline_(plan.limits.deadline) {
+  if (session.format() != redis::Format::native || session.servers() > 1) return;
+  held_ = outer_holds(session);
+  if (held_.empty()) return;
+  Record record = decode_record(plan.claim.record);
+  record.holds = held_;
+  plan.claim.record = encode_record(record);
+}
+
 std::optional<std::string> DeadlockWatch::look(const lock::Holder& holder) {
   constexpr Millis kFirst{2000}, kAgain{2000}, kEvery{60'000}, kTimeout{300};
+  if (held_.empty()) return std::nullopt;
   lock::SystemPoller poller(signal_fd_);
   const TimePoint now = poller.now();
   if (!next_) next_ = now + kFirst;
@@ -101,18 +115,6 @@ std::optional<std::string> DeadlockWatch::look(const lock::Holder& holder) {
 Millis DeadlockWatch::remaining(TimePoint now) const {
   if (reported_ || !next_) return Millis::max();
   return std::max(Millis(1), std::chrono::ceil<Millis>(*next_ - now));
-}
-
-std::optional<DeadlockWatch> deadlock_watch(run::Plan& plan, Session& session,
-                                            const run::Signals& signals) {
-  if (session.format() != redis::Format::native || session.servers() > 1) return std::nullopt;
-  auto held = outer_holds(session);
-  if (held.empty()) return std::nullopt;
-  Record record = decode_record(plan.claim.record);
-  record.holds = held;
-  plan.claim.record = encode_record(record);
-  return DeadlockWatch(session.store(), plan.claim.name, std::move(held), signals.fd(),
-                       plan.limits.deadline);
 }
 
 }  // namespace rlock::cli

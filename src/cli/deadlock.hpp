@@ -36,13 +36,8 @@ std::string deadlock_phrase(const std::vector<BlockedHolder>& chain);
 // requests. What it finds counts once a second look finds the same.
 class DeadlockWatch {
  public:
-  DeadlockWatch(lock::LockInspector& inspector, lock::LockName name, std::vector<Hold> held,
-                int signal_fd, TimePoint deadline)
-      : inspector_(inspector),
-        name_(std::move(name)),
-        held_(std::move(held)),
-        signal_fd_(signal_fd),
-        deadline_(deadline) {}
+  // For the wait of `plan`, whose record then names the locks that the runs around it hold.
+  DeadlockWatch(run::Plan& plan, Session& session, const run::Signals& signals);
 
   // From the first reply on, at which `holder` had the lock. The warning, once.
   std::optional<std::string> look(const lock::Holder& holder);
@@ -52,17 +47,12 @@ class DeadlockWatch {
  private:
   lock::LockInspector& inspector_;
   const lock::LockName name_;
-  const std::vector<Hold> held_;
   const int signal_fd_;
   const TimePoint deadline_;
+  std::vector<Hold> held_;  // empty: there is nothing to look for
   std::optional<TimePoint> next_;
   std::vector<BlockedHolder> found_;
   bool reported_ = false;
 };
-
-// For the wait of `plan`, whose record then names the locks that the runs around it hold; none
-// where there are no such locks.
-std::optional<DeadlockWatch> deadlock_watch(run::Plan& plan, Session& session,
-                                            const run::Signals& signals);
 
 }  // namespace rlock::cli

@@ -114,7 +114,7 @@ TimePoint RunObserver::begin_wait(run::Plan& plan, Session& session, const run::
   if (session.format() == redis::Format::native) history_ = &session.store();
   signal_fd_ = signals.fd();
   deadline_ = plan.limits.deadline;
-  if (auto watch = deadlock_watch(plan, session, signals)) deadlock_.emplace(*std::move(watch));
+  deadlock_.emplace(plan, session, signals);
   return start;
 }
 
