@@ -163,12 +163,6 @@ class NameCounter {
   size_t compact_at_ = kFirstSize;
 };
 
-struct ByText {
-  bool operator()(const lock::LockName& one, const lock::LockName& other) const {
-    return one.text() < other.text();
-  }
-};
-
 class NameListing {
  public:
   NameListing(const Session& session, ListedNames listed) : budget_(session), listed_(listed) {}
@@ -207,7 +201,7 @@ class NameListing {
 
   ListingBudget budget_;
   const ListedNames listed_;
-  std::map<lock::LockName, bool, ByText> names_;
+  std::map<lock::LockName, bool> names_;
   NameCounter counter_;
   uint64_t seen_ = 0;
 };

@@ -21,7 +21,7 @@ class LockName {
   // ErrorKind::usage with what is wrong with the name.
   static Result<LockName> parse(std::string_view text);
   const std::string& text() const { return text_; }
-  bool operator==(const LockName&) const = default;
+  auto operator<=>(const LockName&) const = default;
 
  private:
   explicit LockName(std::string_view text) : text_(text) {}
