@@ -27,10 +27,6 @@ bool ends_amid_a_line(const util::Fd& reader) {
   return pread(reader.get(), &last, 1, info.st_size - 1) == 1 && last != '\n';
 }
 
-Millis milliseconds_between(TimePoint from, TimePoint to) {
-  return std::chrono::duration_cast<Millis>(to - from);
-}
-
 }  // namespace
 
 struct EventLog::Queue {
@@ -122,27 +118,18 @@ void EventLog::append(const run::Event& event) {
     if (const auto* exited = std::get_if<run::Exited>(&*event.end)) logged.exit_code = exited->code;
     if (const auto* by = std::get_if<run::Signaled>(&*event.end)) logged.signal = by->signal;
   }
-  if (acquired_) {
-    logged.held = milliseconds_between(*acquired_, event.at);
-  } else if (begins_hold(event.kind)) {
-    acquired_ = event.at;
-    token_ = event.token;
-    logged.waited = milliseconds_between(opened_, event.at);
-  }
-  append_line(logged, event.at);
+  const bool begins = !acquired_ && begins_hold(event.kind);
+  append_line(logged, event.at, begins);
+  if (!begins) return;
+  acquired_ = event.at;
+  token_ = event.token;
 }
 
 void EventLog::append_attempt_end(std::string_view event_name, const std::string& detail) {
-  const TimePoint now = BootClock::now();
   LoggedEvent logged{event_name};
   logged.detail = detail;
   logged.token = token_;
-  if (acquired_) {
-    logged.held = milliseconds_between(*acquired_, now);
-  } else {
-    logged.waited = milliseconds_between(opened_, now);
-  }
-  append_line(logged, now);
+  append_line(logged, BootClock::now(), true);
 }
 
 Status EventLog::drain(Millis timeout) {
@@ -158,7 +145,13 @@ Status EventLog::drain(Millis timeout) {
 
 // Where no thread can be started the caller's writes. While the file takes nothing, lines beyond
 // kMostUnwritten bytes are lost.
-void EventLog::append_line(LoggedEvent event, TimePoint at) {
+void EventLog::append_line(LoggedEvent event, TimePoint at, bool ends_wait) {
+  const auto passed = std::chrono::duration_cast<Millis>(at - acquired_.value_or(opened_));
+  if (acquired_) {
+    event.held = passed;
+  } else if (ends_wait) {
+    event.waited = passed;
+  }
   event.t_ns = at.time_since_epoch().count();
   event.time = wall_clock();
   event.run = run_;

@@ -35,7 +35,7 @@ class EventLog {
   struct Queue;
   EventLog(std::shared_ptr<Queue> queue, std::string path, const lock::AcquireCall& claim,
            std::string server);
-  void append_line(LoggedEvent event, TimePoint at);
+  void append_line(LoggedEvent event, TimePoint at, bool ends_wait);
   static void write_lines(Queue& own);
 
   std::shared_ptr<Queue> queue_;  // the thread's, too: it may hang for longer than we live
