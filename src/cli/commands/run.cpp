@@ -121,16 +121,16 @@ class NeverReady final : public lock::Reply<lock::Wake> {
 class NoStore final : public lock::LockStore {
  public:
   lock::InFlight<lock::AcquireReply> acquire(const lock::AcquireCall&) override {
-    return ready<lock::AcquireReply>(lock::Granted{});
+    return lock::ready<lock::AcquireReply>({lock::Granted{}});
   }
   lock::InFlight<lock::RenewReply> renew(const lock::RenewCall&) override {
-    return ready<lock::RenewReply>(lock::Renewal::extended);
+    return lock::ready<lock::RenewReply>({lock::Renewal::extended});
   }
   lock::InFlight<lock::ReleaseReply> release(const lock::ReleaseCall&) override {
-    return ready(lock::ReleaseReply{});
+    return lock::ready<lock::ReleaseReply>(lock::ReleaseReply{});
   }
   lock::InFlight<lock::CancelReply> cancel(const lock::CancelCall&) override {
-    return ready(lock::CancelReply::was_granted);
+    return lock::ready<lock::CancelReply>(lock::CancelReply::was_granted);
   }
   // Never done: there is nobody to wake it.
   lock::InFlight<lock::Wake> wait_for_wake(const lock::LockName&, const lock::Owner&,
@@ -138,12 +138,6 @@ class NoStore final : public lock::LockStore {
     return std::make_unique<NeverReady>();
   }
   std::string server() const override { return "no server"; }
-
- private:
-  template <class T>
-  static lock::InFlight<T> ready(T value) {
-    return std::make_unique<lock::ReadyReply<T>>(std::move(value));
-  }
 };
 
 // Runs the plan's command without the lock, but supervised like any other: signals, --max-run, exit
