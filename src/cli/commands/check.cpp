@@ -50,18 +50,14 @@ Millis since(lock::ServerTime now, lock::ServerTime then) {
 }
 
 // What is wrong, the worst first.
-class Findings {
- public:
-  void add(Verdict verdict, const std::string& text) {
-    verdict_ = std::max(verdict_, verdict);
-    text_ += (text_.empty() ? "" : "; ") + text;
-  }
-  Verdict verdict() const { return verdict_; }
-  const std::string& text() const { return text_; }
+struct Findings {
+  Verdict verdict = Verdict::ok;
+  std::string text{};
 
- private:
-  Verdict verdict_ = Verdict::ok;
-  std::string text_;
+  void add(Verdict one, const std::string& what) {
+    verdict = std::max(verdict, one);
+    text += (text.empty() ? "" : "; ") + what;
+  }
 };
 
 // A closure excuses what is missing because of it: a success, and an end of the wait.
@@ -169,8 +165,8 @@ Result<int> check_command(const Invocation& invocation) {
                          name + "never held, or not within 30 days");
   }
   const Findings findings = findings_of(settings, *lock.snapshot);
-  const bool well = findings.verdict() == Verdict::ok;
-  return print_verdict(findings.verdict(), name + (well ? summary(lock) : findings.text()),
+  const bool well = findings.verdict == Verdict::ok;
+  return print_verdict(findings.verdict, name + (well ? summary(lock) : findings.text),
                        performance(settings, *lock.snapshot));
 }
 
