@@ -31,10 +31,13 @@ Result<HistorySettings> history_settings(const Invocation& invocation) {
   return settings;
 }
 
-Result<History> history_of(const lock::LockName& name, uint64_t runs, Session& session) {
-  // There may be a row of skips before and after each run.
-  TRY(auto rows, session.ask([&](auto& store) { return store.history(name, 2 * runs + 1); }));
-  return to_history(name.text(), rows, runs);
+// There may be a row of skips before and after each run.
+constexpr uint64_t rows_for(uint64_t runs) {
+  return 2 * runs + 1;
+}
+
+Result<lock::HistoryRows> rows_of(const lock::LockName& name, uint64_t runs, Session& session) {
+  return session.ask([&](auto& store) { return store.history(name, rows_for(runs)); });
 }
 
 // `name`: none of all locks.
@@ -50,47 +53,31 @@ std::string text_of(const std::optional<lock::LockName>& name, const History& hi
                        line_width(STDOUT_FILENO));
 }
 
-// Of each of `names`, in one batch.
-std::vector<Result<History>> histories_of(const std::vector<lock::LockName>& names, uint64_t runs,
-                                          Session& session) {
-  auto batch = session.ask([&](auto& store) { return store.histories(names, 2 * runs + 1); });
-  std::vector<Result<History>> all;
-  for (size_t i = 0; i < names.size(); ++i) {
-    auto rows = batch ? std::move((*batch)[i]) : Result<lock::HistoryRows>(batch.error());
-    const bool may_pass = batch && !rows && rows.error().retry == Retry::later;
-    if (may_pass) {
-      all.push_back(history_of(names[i], runs, session));
-    } else {
-      all.push_back(rows ? Result<History>(to_history(names[i].text(), *rows, runs))
-                         : rows.error());
-    }
-  }
-  return all;
-}
-
 Result<int> print_all(const HistorySettings& settings, Session& session, const Choices& choices) {
-  constexpr size_t kAtOnce = 100;
+  constexpr std::ptrdiff_t kAtOnce = 100;
+  const uint64_t runs = settings.runs;
   TRY(auto all, all_names(session));
   int code = report_missing(all.missing);
+  const auto names = selected(std::move(all.names));
   History lines;
-  for (size_t from = 0; from < all.names.size(); from += kAtOnce) {
-    std::vector<lock::LockName> names;
-    const size_t end = std::min(from + kAtOnce, all.names.size());
-    for (size_t i = from; i < end; ++i) names.push_back(all.names[i].name);
-    auto histories = histories_of(names, settings.runs, session);
-    for (size_t i = 0; i < names.size(); ++i) {
-      const std::string& text = names[i].text();
-      auto& history = histories[i];
-      if (!history && !concerns_one_lock(history.error())) {
-        return fail(history.error(), choices, {text});
-      }
-      if (!history) {
-        print_error(history.error(), {text});
-        code = exit_code(history.error().kind);
+  for (auto from = names.begin(); from != names.end();) {
+    const std::vector<lock::LockName> some(from, from + std::min(kAtOnce, names.end() - from));
+    from += std::ssize(some);
+    auto batch = session.ask([&](auto& store) { return store.histories(some, rows_for(runs)); });
+    for (size_t i = 0; i < some.size(); ++i) {
+      const std::string& name = some[i].text();
+      auto rows = batch ? std::move((*batch)[i]) : Result<lock::HistoryRows>(batch.error());
+      const bool may_pass = batch && !rows && rows.error().retry == Retry::later;
+      if (may_pass) rows = rows_of(some[i], runs, session);
+      if (!rows) {
+        if (!concerns_one_lock(rows.error())) return fail(rows.error(), choices, {name});
+        print_error(rows.error(), {name});
+        code = exit_code(rows.error().kind);
         continue;
       }
-      std::move(history->begin(), history->end(), std::back_inserter(lines));
-      keep_newest(lines, settings.runs);
+      History history = to_history(name, *rows, runs);
+      std::move(history.begin(), history.end(), std::back_inserter(lines));
+      keep_newest(lines, runs);
     }
   }
   return print_result(text_of({}, lines, choices), code);
@@ -103,9 +90,10 @@ Result<int> history_command(const Invocation& invocation) {
   TRY(auto settings, history_settings(invocation));
   TRY(auto session, Session::open(choices));
   if (!settings.name) return print_all(settings, session, choices);
-  auto history = history_of(*settings.name, settings.runs, session);
-  if (!history) return fail(history.error(), choices, {settings.name->text()});
-  return print_result(text_of(settings.name, *history, choices));
+  auto rows = rows_of(*settings.name, settings.runs, session);
+  const std::string& name = settings.name->text();
+  if (!rows) return fail(rows.error(), choices, {name});
+  return print_result(text_of(settings.name, to_history(name, *rows, settings.runs), choices));
 }
 
 }  // namespace rlock::cli
