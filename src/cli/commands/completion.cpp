@@ -255,32 +255,14 @@ bool can_be_offered(const std::string& name) {
 }
 
 // As many names as arrive in time: of all locks, or of those that are held.
-class NameReader {
- public:
-  NameReader(lock::LockInspector& inspector, bool only_held)
-      : inspector_(inspector), only_held_(only_held) {}
-
-  std::set<std::string> read() {
-    std::set<std::string> names;
-    std::string cursor;
-    do {
-      auto page = finish(inspector_.list_names(cursor));
-      if (!page) break;
-      const auto more = only_held_ ? held(page->in_use) : std::move(page->names);
-      std::copy_if(more.begin(), more.end(), std::inserter(names, names.end()), can_be_offered);
-      cursor = page->cursor;
-    } while (!cursor.empty() && names.size() < kMostNames);
-    return names;
-  }
-
- private:
-  template <class T>
-  Result<T> finish(lock::InFlight<T> request) {
-    return lock::finish(poller_, std::move(request), deadline_, inspector_.server());
-  }
-
+std::set<std::string> read_names(lock::LockInspector& inspector, bool only_held) {
+  lock::SystemPoller poller;
+  const TimePoint deadline = poller.now() + kRequestTimeout;
+  auto finish = [&](auto request) {
+    return lock::finish(poller, std::move(request), deadline, inspector.server());
+  };
   // Of a page with locks that are held, waited for, or were until a moment ago.
-  std::vector<std::string> held(const std::vector<std::string>& in_use) {
+  auto held = [&](const std::vector<std::string>& in_use) {
     std::vector<lock::InspectCall> calls;
     for (const std::string& text : in_use) {
       auto name = lock::LockName::parse(text);
@@ -288,21 +270,26 @@ class NameReader {
       calls.push_back({*std::move(name)});
       calls.back().holders_page = 1;
     }
-    if (calls.empty()) return {};
-    auto locks = finish(inspector_.inspect_all(calls));
     std::vector<std::string> names;
+    if (calls.empty()) return names;
+    auto locks = finish(inspector.inspect_all(calls));
     for (size_t i = 0; locks && i < locks->size(); ++i) {
       const auto& lock = (*locks)[i];
       if (lock && !lock->holders.empty()) names.push_back(calls[i].name.text());
     }
     return names;
-  }
-
-  lock::LockInspector& inspector_;
-  const bool only_held_;
-  lock::SystemPoller poller_;
-  const TimePoint deadline_ = poller_.now() + kRequestTimeout;
-};
+  };
+  std::set<std::string> names;
+  std::string cursor;
+  do {
+    auto page = finish(inspector.list_names(cursor));
+    if (!page) break;
+    const auto more = only_held ? held(page->in_use) : std::move(page->names);
+    std::copy_if(more.begin(), more.end(), std::inserter(names, names.end()), can_be_offered);
+    cursor = page->cursor;
+  } while (!cursor.empty() && names.size() < kMostNames);
+  return names;
+}
 
 // `words` are those typed before the name, which may set the server and the prefix. Errors are not
 // printed: they would garble the line that is being completed.
@@ -323,8 +310,8 @@ int print_names(std::span<const std::string> words) {
   if (!make_server) return kSuccess;
   std::string lines;
   auto server = (*make_server)();
-  NameReader reader(*server, invocation->command == CommandId::force_unlock);
-  for (const std::string& name : reader.read()) lines += name + "\n";
+  const bool only_held = invocation->command == CommandId::force_unlock;
+  for (const std::string& name : read_names(*server, only_held)) lines += name + "\n";
   return print_result(lines);
 }
 
