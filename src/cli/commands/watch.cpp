@@ -106,21 +106,24 @@ constexpr uint64_t kWaitersRead = 128;
 // `watch` on a terminal: draws what the client has seen, and follows the keys.
 class WatchScreen {
  public:
-  // Until q is typed, a signal comes, which then ends the process, or the terminal is gone.
-  static Result<int> run(WatchClient& client, WatchModel& model, const std::string& server) {
-    const TerminalKind kind = terminal_kind(system_getenv);
-    TRY(auto screen, Screen::open(kind));
-    const int signal = WatchScreen(client, model, server, kind, screen).loop();
-    screen.leave();
-    if (signal != 0) run::die_by(signal);
-    return kSuccess;
+  WatchScreen(WatchClient& client, WatchModel& model, std::string server, TerminalKind kind,
+              Screen& screen)
+      : client_(client), model_(model), server_(std::move(server)), kind_(kind), screen_(screen) {}
+
+  // Until q is typed (0), a signal comes, by which to end then, or the terminal is gone.
+  int loop() {
+    lock::SystemPoller poller(screen_.signal_fd(), screen_.key_fd());
+    while (true) {
+      client_.start_due(poller.now(), on_screen(poller.now()));
+      draw(poller.now());
+      step(poller);
+      if (const int signal = screen_.handle_signals(); signal != 0) return signal;
+      if (screen_.is_blank()) news_ = true;
+      if (const auto end = follow_keys(poller.now())) return *end;
+    }
   }
 
  private:
-  WatchScreen(WatchClient& client, WatchModel& model, const std::string& server,
-              const TerminalKind& kind, Screen& screen)
-      : client_(client), model_(model), server_(server), kind_(kind), screen_(screen) {}
-
   FrameInput input(TimePoint now) const {
     FrameInput input{model_, client_.server()};
     input.complete = client_.is_complete();
@@ -158,19 +161,6 @@ class WatchScreen {
     drawn_at_ = now;
   }
 
-  // The signal by which to end; 0: the user typed q.
-  int loop() {
-    lock::SystemPoller poller(screen_.signal_fd(), screen_.key_fd());
-    while (true) {
-      client_.start_due(poller.now(), on_screen(poller.now()));
-      draw(poller.now());
-      step(poller);
-      if (const int signal = screen_.handle_signals(); signal != 0) return signal;
-      if (screen_.is_blank()) news_ = true;
-      if (const auto end = follow_keys(poller.now())) return *end;
-    }
-  }
-
   void step(lock::Poller& poller) {
     TimePoint until = std::max(next_draw(), poller.now());
     if (keys_.is_pending()) until = std::min(until, escape_ends_);
@@ -204,7 +194,7 @@ class WatchScreen {
 
   WatchClient& client_;
   WatchModel& model_;
-  const std::string& server_;
+  const std::string server_;
   TerminalKind kind_;
   Screen& screen_;
   Cursor cursor_{};
@@ -229,8 +219,13 @@ Result<int> watch_command(const Invocation& invocation) {
                      {session.connect_timeout() + kAnswer,
                       on_screen ? kHoldersShown : kHoldersReported, session.format()});
   TRY(auto first, first_contact(client, session.connect_timeout()));
-  if (on_screen) return WatchScreen::run(client, model, session.server());
-  return report_changes(client, session.server(), std::move(first));
+  if (!on_screen) return report_changes(client, session.server(), std::move(first));
+  const TerminalKind kind = terminal_kind(system_getenv);
+  TRY(auto screen, Screen::open(kind));
+  const int signal = WatchScreen(client, model, session.server(), kind, screen).loop();
+  screen.leave();
+  if (signal != 0) run::die_by(signal);
+  return kSuccess;
 }
 
 }  // namespace rlock::cli
