@@ -60,23 +60,15 @@ std::optional<HeldRecord> read_record(std::string_view text) {
                     {static_cast<pid_t>(*pid), TimePoint(Millis(*at)), Millis(*renewing)}};
 }
 
-// Rounded up: a process must not seem younger than its record.
-int64_t ms_since_boot(TimePoint at) {
-  return std::chrono::ceil<Millis>(at.time_since_epoch()).count();
-}
-
 std::string record_text(const HeldRecord& record) {
   const auto& [address, held_lock, process] = record;
+  // Rounded up: a process must not seem younger than its record.
+  const auto at = std::chrono::ceil<Millis>(process.at.time_since_epoch());
   return util::format("{},{},{},{},{},{},{},{},{},{}{}", encoded(address.server),
                       encoded(address.prefix), encoded(address.name), held_lock.owner.text(),
                       held_lock.token.value, held_lock.limit.value(), held_lock.min_hold.count(),
-                      process.pid, ms_since_boot(process.at), process.renewing.count(),
+                      process.pid, at.count(), process.renewing.count(),
                       held_lock.slot != 0 ? util::format(",{}", held_lock.slot) : "");
-}
-
-// Stands in the place of the prefix in RLOCK_HELD; no prefix of a native lock has a brace.
-std::string external_prefix(redis::Format format) {
-  return "{" + std::string(to_string(format)) + "}";
 }
 
 // A lost lease may be put back only while its run is a live ancestor, and only at the same spelling
@@ -90,12 +82,6 @@ run::OuterRun outer_run(HeldRecord record, const LockAddress& address) {
   const bool renews = same_server && !outer.may_put_back && process.renewing > Millis(0);
   if (renews) outer.put_back_grace = process.renewing / 3 + kToRenew;
   return outer;
-}
-
-// `renewing`: the ttl that was asked for.
-HolderProcess own_process(const run::HeldLock& held_lock, Millis renewing) {
-  if (held_lock.nested()) renewing = std::min(renewing, timing::kLongestNestedLease);
-  return {getpid(), BootClock::now(), renewing};
 }
 
 std::vector<HeldRecord> records_in_environment() {
@@ -164,19 +150,21 @@ std::vector<Hold> outer_holds(const Session& session) {
 
 void set_reentry(run::Plan& plan, const Session& session, Reentry reentry) {
   auto outer_runs = records_in_environment();
-  const bool native = session.format() == redis::Format::native;
-  LockAddress address{session.server(),
-                      native ? session.prefix() : external_prefix(session.format()),
-                      plan.claim.name.text()};
+  LockAddress address{session.server(), session.prefix(), plan.claim.name.text()};
+  // No prefix of a native lock has a brace.
+  if (session.format() != redis::Format::native) {
+    address.prefix = util::format("{{{}}}", to_string(session.format()));
+  }
   if (reentry == Reentry::enter) {
     for (HeldRecord& record : find_outer_locks(outer_runs, address)) {
       plan.outer_runs.push_back(outer_run(std::move(record), address));
     }
   }
   const bool renews = plan.watchdog == lock::Watchdog::renew;
-  const Millis renewing = renews ? plan.claim.ttl : Millis(0);
+  const Millis ttl = renews ? plan.claim.ttl : Millis(0);
   plan.environment = [outer_runs = std::move(outer_runs), address = std::move(address),
-                      renewing](const run::HeldLock& held_lock) {
+                      ttl](const run::HeldLock& held_lock) {
+    const Millis renewing = held_lock.nested() ? std::min(ttl, timing::kLongestNestedLease) : ttl;
     // A name without a value takes the variable of an outer run out of the environment.
     const uint64_t token = held_lock.token.value;
     return std::vector<std::string>{
@@ -186,8 +174,9 @@ void set_reentry(run::Plan& plan, const Session& session, Reentry reentry) {
         held_lock.slot != 0 ? util::format("RLOCK_SLOT={}", held_lock.slot) : "RLOCK_SLOT",
         "RLOCK_WAITED_MS=" + std::to_string(held_lock.waited().count()),
         "RLOCK_UNLOCKED",
-        "RLOCK_HELD=" + encode_held(records_for_command(
-                            outer_runs, {address, held_lock, own_process(held_lock, renewing)})),
+        "RLOCK_HELD=" +
+            encode_held(records_for_command(
+                outer_runs, {address, held_lock, {getpid(), BootClock::now(), renewing}})),
         redis::kPasswordVariables[0],
         redis::kPasswordVariables[1]};
   };
