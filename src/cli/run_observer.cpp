@@ -357,13 +357,9 @@ void RunObserver::still_releasing() {
       in_quotes(name_.text())));
 }
 
-void RunObserver::report_done(const std::string& status) {
+void RunObserver::report_attempt_end(std::string_view event, const std::string& detail) {
   std::lock_guard guard(mutex_);
-  manager_.report_ready(status);
-}
-
-void RunObserver::log_attempt_end(std::string_view event, const std::string& detail) {
-  std::lock_guard guard(mutex_);
+  if (event == "done") manager_.report_ready(detail);
   if (log_) log_->append_attempt_end(event, detail);
 }
 

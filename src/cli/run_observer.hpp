@@ -103,11 +103,9 @@ class RunObserver final : public run::Observer {
   // kFinalPrintTimeout. Called when nothing is held any more, before the last message.
   void finish_output();
 
-  // Reports to the service manager that the service is ready: its work was done before.
-  void report_done(const std::string& status);
-
-  // Logs how the attempt to acquire the lock ended.
-  void log_attempt_end(std::string_view event, const std::string& detail);
+  // Logs how the attempt to acquire the lock ended. To the service manager the service is ready
+  // where its work was done before.
+  void report_attempt_end(std::string_view event, const std::string& detail);
   // Waits for the event log, for at most kFinalPrintTimeout. After the last event.
   void finish_log();
 

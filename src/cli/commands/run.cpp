@@ -171,7 +171,7 @@ int run_under_lock(RunSettings settings, Session& session, run::Signals& signals
   if (settings.on_no_server == OnNoServer::fail_open && no_server_answered(outcome)) {
     observer.finish_output();
     const Error& error = std::get<Error>(outcome);
-    observer.log_attempt_end(to_exit(outcome, context).event, error.text);
+    observer.report_attempt_end(to_exit(outcome, context).event, error.text);
     print_message(unlocked_warning(error, context));
     context.unlocked = true;
     outcome = run_unlocked(std::move(plan), observer, signals);
@@ -186,8 +186,7 @@ int run_under_lock(RunSettings settings, Session& session, run::Signals& signals
     find_new_holder(*lease, claim, observer, session);
   }
   const RunExit run_exit = to_exit(outcome, context);
-  if (run_exit.event == "done") observer.report_done(run_exit.message);
-  if (!run_exit.event.empty()) observer.log_attempt_end(run_exit.event, run_exit.message);
+  if (!run_exit.event.empty()) observer.report_attempt_end(run_exit.event, run_exit.message);
   observer.finish_log();
   return report_exit(run_exit, verbosity);
 }
