@@ -41,11 +41,6 @@ Address parse_address(std::string_view text) {
   return address;
 }
 
-bool wait_for_room(int socket, Millis bound) {
-  pollfd waited{socket, POLLOUT, 0};
-  return poll(&waited, 1, static_cast<int>(bound.count())) > 0;
-}
-
 // Over a socket of its own: the receiver may have bound its address anew since the last report.
 bool send_report(const std::string& address_text, const std::string& report, Millis bound) {
   const Address address = parse_address(address_text);
@@ -55,7 +50,9 @@ bool send_report(const std::string& address_text, const std::string& report, Mil
   if (!own || connect(own.get(), receiver, address.length) != 0) return false;
   auto sent = [&] { return send(own.get(), report.data(), report.size(), MSG_NOSIGNAL) >= 0; };
   if (sent()) return true;
-  return errno == EAGAIN && bound > kNoWait && wait_for_room(own.get(), bound) && sent();
+  pollfd room{own.get(), POLLOUT, 0};
+  return errno == EAGAIN && bound > kNoWait &&
+         poll(&room, 1, static_cast<int>(bound.count())) > 0 && sent();
 }
 
 // One line, and short enough for any receiver.

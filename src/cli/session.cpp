@@ -21,16 +21,16 @@ Verbosity verbosity_of(const Choices& choices) {
   return choices.has(Opt::verbose) ? Verbosity::verbose : Verbosity::normal;
 }
 
-void print_error(const Error& error, const Subject& subject) {
+int print_error(const Error& error, const Subject& subject) {
   const auto& lock = subject.lock;
   bool named = !lock || error.text.find("\"" + *lock + "\"") != error.text.npos;
   print_message((named ? "" : in_quotes(*lock) + ": ") + util::printable(error.text) +
                 std::string(next_step(error.kind)));
+  return exit_code(error.kind);
 }
 
 int fail(const Error& error, const Choices& choices, const Subject& subject) {
-  print_error(error, subject);
-  int code = exit_code(error.kind);
+  const int code = print_error(error, subject);
   return choices.has(Opt::json) ? print_result(error_json(error, subject), code) : code;
 }
 

@@ -18,10 +18,10 @@ namespace rlock::cli {
 enum class Verbosity { quiet, normal, verbose };  // -q, neither, -v
 Verbosity verbosity_of(const Choices& choices);
 
-// Prints the error as one line on stderr, with the lock that it is about.
-void print_error(const Error& error, const Subject& subject = {});
+// Prints the error as one line on stderr, with the lock that it is about. Returns its exit code.
+int print_error(const Error& error, const Subject& subject = {});
 
-// Prints the error, with --json its document on stdout, too, and returns its exit code. `run` has
+// As print_error(), with --json its document on stdout, too. `run` has
 // no --json: its stdout belongs to the command.
 int fail(const Error& error, const Choices& choices, const Subject& subject = {});
 

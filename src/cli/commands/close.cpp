@@ -202,9 +202,7 @@ int report(const std::vector<ClosureResult>& results, const std::string& text,
            const Choices& choices) {
   int code = kSuccess;
   for (const ClosureResult& result : results) {
-    if (!result.error) continue;
-    print_error(*result.error, {result.name.text()});
-    code = exit_code(result.error->kind);
+    if (result.error) code = print_error(*result.error, {result.name.text()});
   }
   if (choices.has(Opt::json)) return print_result(closures_json(results), code);
   return choices.has(Opt::quiet) ? code : print_result(text, code);

@@ -71,8 +71,7 @@ Result<int> print_all(const HistorySettings& settings, Session& session, const C
       if (may_pass) rows = rows_of(some[i], runs, session);
       if (!rows) {
         if (!concerns_one_lock(rows.error())) return fail(rows.error(), choices, {name});
-        print_error(rows.error(), {name});
-        code = exit_code(rows.error().kind);
+        code = print_error(rows.error(), {name});
         continue;
       }
       History history = to_history(name, *rows, runs);

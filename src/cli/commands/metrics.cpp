@@ -191,8 +191,7 @@ Result<int> metrics_command(const Invocation& invocation) {
   TRY(auto session, Session::open(invocation.choices));
   auto all = collect(session, settings);
   if (!all) {
-    print_error(all.error());
-    return print_metrics(of_server(false), settings, exit_code(all.error().kind));
+    return print_metrics(of_server(false), settings, print_error(all.error()));
   }
   return print_metrics(metrics_text(all->locks, all->omitted), settings,
                        report_missing(all->missing));

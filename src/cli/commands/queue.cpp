@@ -130,8 +130,7 @@ Result<int> list_queues(Session& session, const Choices& choices) {
   for (size_t i = 0; i < names.size(); ++i) {
     auto queue = whole_queue(names[i], std::move(firsts[i]), session);
     if (!queue) {
-      print_error(queue.error(), {names[i].text()});
-      code = exit_code(queue.error().kind);
+      code = print_error(queue.error(), {names[i].text()});
     } else if (!queue->waiters.empty()) {
       queues.push_back(*std::move(queue));
     }
