@@ -256,35 +256,29 @@ Result<int> report_reply(const ForceSettings& settings, const lock::ForceReply& 
                                         : forced_text(settings, *forced, format));
 }
 
-// A session in the format of another client, if the lock is held in one: a string or a hash that
-// has the shape of a lock and expires. Nothing if it is not, or if this user may not read the key.
-Result<std::optional<Session>> find_external(const Session& session, const lock::LockName& name) {
+// A lock that is not held in the native format may be another client's: a string or a hash that has
+// the shape of a lock and expires. Then the session becomes one of that format. It stays as it is
+// if this user may not read the key.
+Status detect_format(Session& session, const ForceSettings& settings) {
+  if (!settings.any_format) return Done{};
+  TRY(auto native, inspect_holders(session, settings.name));
+  if (!native.holders.empty()) return Done{};
   for (redis::Format format : {redis::Format::plain, redis::Format::redisson}) {
     auto other = session.in_format(format);
     // Not every kind of server has every format: a cluster and a quorum do not have Redisson's.
     if (!other && other.error().kind == ErrorKind::usage) continue;
     if (!other) return std::move(other).error();
-    auto seen = inspect_holders(*other, name);
+    auto seen = inspect_holders(*other, settings.name);
     const bool answered = seen || seen.error().kind == ErrorKind::wrong_type ||
                           seen.error().kind == ErrorKind::denied;
     if (!answered) return std::move(seen).error();
-    const bool held = seen && !seen->holders.empty() && seen->holders.front().left >= Millis(0);
-    if (held) return std::optional(*std::move(other));
+    if (!seen || seen->holders.empty() || seen->holders.front().left < Millis(0)) continue;
+    session = *std::move(other);
+    if (!std::holds_alternative<lock::Token>(settings.target)) return Done{};
+    return usage(util::format("--token: {} is held in the {} format, which has no fencing tokens",
+                              in_quotes(settings.name.text()), to_string(format)));
   }
-  return std::optional<Session>();
-}
-
-// A lock that is not held in the native format may be another client's.
-Status detect_format(Session& session, const ForceSettings& settings) {
-  if (!settings.any_format) return Done{};
-  TRY(auto seen, inspect_holders(session, settings.name));
-  if (!seen.holders.empty()) return Done{};
-  TRY(auto other, find_external(session, settings.name));
-  if (!other) return Done{};
-  session = *std::move(other);
-  if (!std::holds_alternative<lock::Token>(settings.target)) return Done{};
-  return usage(util::format("--token: {} is held in the {} format, which has no fencing tokens",
-                            in_quotes(settings.name.text()), to_string(session.format())));
+  return Done{};
 }
 
 Result<int> break_lock(const ForceSettings& settings, Session& session, const Choices& choices) {
