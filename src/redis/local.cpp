@@ -357,7 +357,8 @@ Result<std::optional<Claim>> claim_or_server(const std::string& folder, const Ad
 // False while the server still loads its data: then it answers LOADING.
 bool answers_ping(Connection& connection, TimePoint deadline) {
   auto any = [](const redisReply&) { return std::optional<Result<Done>>(Done{}); };
-  auto ping = std::make_unique<Call<Done>>(connection, std::vector<std::string>{"PING"}, "ask", any);
+  auto ping =
+      std::make_unique<Call<Done>>(connection, std::vector<std::string>{"PING"}, "ask", any);
   lock::SystemPoller poller;
   return bool(lock::finish<Done>(poller, std::move(ping), deadline, connection.label()));
 }
