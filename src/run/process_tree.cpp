@@ -31,6 +31,12 @@ uid_t user_of(int folder) noexcept {
   return folder >= 0 && fstat(folder, &info) == 0 ? info.st_uid : static_cast<uid_t>(-1);
 }
 
+// Who has none, alive or dead, has no descendants.
+bool has_children() noexcept {
+  siginfo_t info{};
+  return waitid(P_ALL, 0, &info, kDeadChildren) == 0 || errno != ECHILD;
+}
+
 }  // namespace
 
 void ProcessTree::open(Listing listing) noexcept {
@@ -244,12 +250,14 @@ void ProcessTree::reap_listed() noexcept {
 
 bool ProcessTree::end(TimePoint until, Survivors& survivors) noexcept {
   open();
-  if (!std::exchange(begun_, true)) {
-    for (PidSet& set : listed_) set.clear();
-  }
+  begun_ = true;
   kill_known();
   survivors.clear();
   progressed_ = false;
+  if (!has_children()) return true;  // as nearly every command leaves it
+  if (passes_ == 0) {
+    for (PidSet& set : listed_) set.clear();
+  }
   bool fresh = true;
   while (fresh && BootClock::now() < until) {
     fresh = kill_children(survivors);
@@ -326,8 +334,7 @@ std::optional<size_t> ProcessTree::count(TimePoint until) noexcept {
 }
 
 bool ProcessTree::empty() noexcept {
-  siginfo_t info{};
-  if (waitid(P_ALL, 0, &info, kDeadChildren) != 0) return errno == ECHILD;
+  if (!has_children()) return true;
   open();
   if (self_ <= 0) return false;
   bool found = false;
