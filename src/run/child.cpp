@@ -28,8 +28,9 @@ bool has_value(std::string_view entry) {
 }
 
 bool replaced(const char* inherited, const std::vector<std::string>& added) {
-  return std::any_of(added.begin(), added.end(), [&](const std::string& entry) {
-    return name_of(entry) == name_of(inherited);
+  const std::string_view name = name_of(inherited);
+  return std::any_of(added.begin(), added.end(), [name](const std::string& entry) {
+    return entry.starts_with(name) && name_of(entry) == name;
   });
 }
 
