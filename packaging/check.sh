@@ -69,7 +69,7 @@ for _ in $(seq 200); do env true; done
 [ $(($(date +%s%N) - start)) -lt 400000000 ] || at_once=4
 code=0
 ctest --test-dir "$build/release" --build-config "$configuration" --output-on-failure --output-junit "$build/results.xml" \
-  --parallel $at_once || code=$?
+  --test-output-size-passed 1000000 --parallel $at_once || code=$?
 # Words on purpose: a list of tests.
 # shellcheck disable=SC2086
 "$top/tests/summary.py" "$build/results.xml" $may_skip || code=1
