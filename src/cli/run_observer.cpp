@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/output/console.hpp"
+#include "cli/output/messages.hpp"
 #include "cli/output/view.hpp"
 #include "lock/poller.hpp"
 #include "util/duration.hpp"
@@ -112,6 +113,7 @@ TimePoint RunObserver::begin_wait(run::Plan& plan, Session& session, const run::
   if (wait) plan.limits.deadline = start + *wait;
   wait_ = wait;
   if (session.format() == redis::Format::native) history_ = &session.store();
+  lock_options_ = session.lock_options();
   signal_fd_ = signals.fd();
   deadline_ = plan.limits.deadline;
   deadlock_.emplace(plan, session, signals);
@@ -334,10 +336,11 @@ void RunObserver::exempted(const std::vector<std::string>& processes) {
 // Printed even with -q: the lock stays held until somebody acts.
 void RunObserver::cannot_end(const std::vector<std::string>& survivors) {
   report(util::format(
-      "{} stays locked: rlock cannot end {}. End it as its owner, or break the lock with \"rlock "
-      "force-unlock\". To make rlock exit without releasing the lock, send a second TERM or INT to "
-      "pid {}",
-      in_quotes(name_.text()), in_a_row(survivors), getpid()));
+      "{} stays locked: rlock cannot end {}. End it as its owner, or break the lock: rlock "
+      "force-unlock{} {}. To make rlock exit without releasing the lock, send a second TERM or INT "
+      "to pid {}",
+      in_quotes(name_.text()), in_a_row(survivors), lock_options_, typed_name(name_.text()),
+      getpid()));
 }
 
 void RunObserver::unheeded(int signal, Millis after, pid_t command) {

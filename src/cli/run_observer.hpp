@@ -124,6 +124,7 @@ class RunObserver final : public run::Observer {
   void warn(const std::string& message);
 
   const lock::LockName name_;
+  std::string lock_options_;  // of Session
   const Verbosity verbosity_;
   const bool live_;
 

@@ -63,6 +63,7 @@ class OfAnotherUser(Trees):
         """The line came once, the lock is renewed beyond two leases, and others see why."""
         root, = until(self.lines, "the line")
         self.assertEqual(int(root), self.roots()[0])
+        self.assertIn(f"or break the lock: rlock force-unlock {name}. To make", read("errors"))
         before = self.server.lease_end(name)
         until(lambda: self.server.lease_end(name) > before + 1, "renewals")
         self.assertIsNone(holder.poll())
