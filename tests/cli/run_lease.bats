@@ -124,19 +124,6 @@ next_is_alone() {
   [ "$(cat cleaned)" = cleaned ]
 }
 
-# ns EVENT: when it was logged first.
-ns() { jq -r --arg event "$1" 'select(.event == $event) | .t_ns' events | head -n 1; }
-
-@test "a full pipe on stderr delays neither start, kill nor release of a run with -v" {
-  mkfifo full
-  exec 8<>full
-  dd if=/dev/zero of=full bs=65536 count=1 conv=notrunc status=none
-  run -124 sh -c 'rlock run -v --event-log events --max-run 1 -k 200ms piped -- sh -c "trap \"\" TERM; sleep 1000; :" 2>full'
-  exec 8<&-
-  # Each line may wait for a second where it waits at all, and there are five of them, beside the 1.2 s of the run.
-  [ $((($(ns released) - $(ns acquired)) / 1000000)) -lt 6000 ] || fail "$(cat events)"
-}
-
 @test "a lease that is half over when the command starts: the command runs, or is ended in time, 76" {
   for pause in 440 450 460 470 480; do
     redis client pause "$pause" all
