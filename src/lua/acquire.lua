@@ -186,7 +186,7 @@ if held and not reply then
   elseif line.token ~= '0' then
     reply = supersedes and supersedes.overtaken(line)
     if not reply then
-      if supersedes then supersedes.note_newest() end
+      if supersedes then supersedes.note_newest(tonumber(line.token)) end
       if s.keep ~= rows then s.note_keep(rows) end  -- a sweep may write the row of this run
       local its_end = math.max(held, now + ttl)
       if line.entries == '0=' .. held then
@@ -214,7 +214,7 @@ if grant_until then
   -- Over a quorum the write-back of the token claims it.
   local line = {state = stamp == 0 and 'held' or 'granted', limit = limit, ttl = ttl, min_hold = min_hold,
                 responsive = responsive, words = has_words and s.words_of_line() or '', record = record}
-  if supersedes then supersedes.note_newest() end
+  if supersedes then supersedes.note_newest(math.max(meta.last + 1, now_us)) end
   if s.keep ~= rows then s.note_keep(rows) end
   s.grant(owner, line, grant_until, stamp)
   reply = {'granted', tonumber(line.token), line.words ~= '' and s.slot_of(line) or 0}

@@ -65,24 +65,28 @@ function s.supersede_part()
   local function number_of(line) return tonumber(string.match(line.words, ' supersede=(%d+)')) end
 
   local function other_one()
-    local other = s.once_part().read_mark('waits').record
-    return other ~= '' and other ~= owner and s.queue_ticket(other) and s.read_line(other) and other or nil
+    local other = s.once_part().read_waits().last
+    return other ~= owner and s.queue_ticket(other) and s.read_line(other) and other or nil
   end
 
-  -- The reply to an owner that is older than one that waits, or than one that was granted the lock before.
+  -- The reply to an owner that is older than one that waits, or than one that was granted the lock before. One that has a
+  -- ticket comes back: its place was taken by a newer one, which has the same ticket, or it was swept.
   function part.superseded_reply()
     local newest = number and s.once_part().read_mark('newest')
     if newest and newest.token > number then return {'superseded', newest.record} end
+    local waits = s.once_part().read_waits()
     local other = other_one()
-    if not other then return nil end
-    local line = s.read_line(other)
-    local its, older = number_of(line), false
+    local line = other and s.read_line(other)
+    local its, older = line and number_of(line), false
     if number and its then
       older = number < its
-    else
-      older = given_ticket > 0 and given_ticket < tonumber(s.queue_ticket(other))
+    elseif line then
+      older = given_ticket > 0 and given_ticket <= tonumber(s.queue_ticket(other))
     end
-    return older and {'superseded', line.record} or nil
+    if older then return {'superseded', line.record} end
+    local is_last = waits.last == owner or waits.claimer == owner
+    if is_last or number and its or given_ticket == 0 or given_ticket > waits.noted then return nil end
+    return {'superseded', waits.its_record}
   end
 
   -- Cancels the grant if a newer owner has held the lock since.
@@ -103,15 +107,17 @@ function s.supersede_part()
     local other = other_one()
     local ticket = other and tonumber(s.queue_ticket(other))
     if other then replace(other) end
-    local waits = s.once_part().read_mark('waits')
-    waits.record = owner
-    s.once_part().write_mark({field = 'waits', span = 0}, waits)
+    local waits = s.once_part().read_waits()
+    waits.last = owner
+    s.once_part().write_waits(waits)
     return ticket
   end
 
-  -- An older one that has come since the grant must not run after this one.
-  function part.note_newest()
-    if not number or not s.once_part().note_number(number, record) then return end
+  -- An older one that has come since the grant must not run after this one. TOKEN: in the place of a ticket, which a client
+  -- does not have that was granted the lock at once.
+  function part.note_newest(token)
+    if not number then return s.once_part().note_claim(owner, record, given_ticket > 0 and given_ticket or token) end
+    if not s.once_part().note_number(number, record) then return end
     local other = other_one()
     if other and (number_of(s.read_line(other)) or number) < number then replace(other) end
   end

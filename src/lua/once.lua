@@ -2,8 +2,9 @@
 -- and `within`, each with `1 kept token asked granted ended failures failed record`: until when it is kept; of the last
 -- success the token, when it asked, was granted the lock and ended, and its record; the number of failed runs since, and
 -- when the last of them asked. If nothing has succeeded, ended is 0, and token is that up to which everything was forgotten.
--- The token of `newest` is the greatest number that superseded others and was granted the lock; the record of `waits` is
--- the owner of the waiter that superseded others last.
+-- The token of `newest` is the greatest number that superseded others and was granted the lock. The record of `waits` is
+-- `last claimer record`: the owner that superseded others last, and the owner without a number that was granted the lock
+-- last, with its record; the token is the ticket of the latter.
 local once_rules
 function s.once_part()
   if once_rules then return once_rules end
@@ -134,6 +135,31 @@ function s.once_part()
     newest.token, newest.record = number, record
     once.write_mark({field = 'newest', span = 0}, newest)
     return true
+  end
+
+  -- The mark `waits`: LAST, CLAIMER, RECORD and the ticket that is NOTED. One that is ahead of the clock counts as none: after
+  -- a run by a clock that was ahead every later ticket would be older.
+  function once.read_waits()
+    local waits = once.read_mark('waits')
+    local last, claimer, its_record = string.match(waits.record, '^(%S+) (%S+) (.*)$')
+    waits.last, waits.claimer, waits.its_record = last or NOBODY, claimer or NOBODY, its_record or ''
+    waits.noted = waits.token <= now_us and waits.token or 0
+    return waits
+  end
+
+  function once.write_waits(waits)
+    waits.record = waits.last .. ' ' .. waits.claimer .. ' ' .. waits.its_record
+    once.write_mark({field = 'waits', span = 0}, waits)
+  end
+
+  -- Notes that a run without a number was granted the lock. A waiter that comes back with this ticket, or an earlier one, is
+  -- older.
+  function once.note_claim(owner, record, ticket)
+    local waits = once.read_waits()
+    if ticket < waits.noted then return end
+    waits.token, waits.claimer, waits.its_record = ticket, owner, record
+    if not s.queue_ticket(waits.last) then waits.last = owner end
+    once.write_waits(waits)
   end
   return once
 end

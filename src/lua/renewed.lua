@@ -60,7 +60,11 @@ function s.put_back(greatest)
   meta.last = s.int(math.max(meta.last, token))
   if meta.created == '0' then meta.created = s.int(now_us) end
   if args.rows then s.note_keep(tonumber(args.rows)) end
-  if tonumber(args.supersede) then s.once_part().note_number(tonumber(args.supersede), record) end
+  if tonumber(args.supersede) then
+    s.once_part().note_number(tonumber(args.supersede), record)
+  elseif args.supersede then
+    s.once_part().note_claim(owner, record, token)
+  end
   s.note_grant(line.token, line)
   return {'put_back'}
 end

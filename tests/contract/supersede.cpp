@@ -91,9 +91,7 @@ CASE("supersede: a put-back restores the number") {
       "B superseded: A supersede=6; C queued supersede=8");
 }
 MUTANT("a put-back loses the number",
-       {"if tonumber(args.supersede) then s.once_part().note_number(tonumber(args.supersede), "
-        "record) end",
-        ""});
+       {"    s.once_part().note_number(tonumber(args.supersede), record)\n", ""});
 
 // Only one that was granted the lock counts for ever, not one that gave up.
 CASE("supersede: one that gave up does not count") {
@@ -102,7 +100,7 @@ CASE("supersede: one that gave up does not count") {
       "C granted supersede=8");
 }
 MUTANT("one that gave up is remembered",
-       {"waits.record = owner", "waits.record = owner part.note_newest()"});
+       {"waits.last = owner\n", "waits.last = owner part.note_newest()\n"});
 
 CASE("supersede: only one that queues replaces another") {
   lab.play(
@@ -150,9 +148,124 @@ CASE("supersede: one that comes back is not newer for that") {
 }
 MUTANT("one that comes back takes the place of the one that it replaces",
        {"at = at > 0 and math.min(at, taken) or taken", "at = taken"});
-MUTANT("one that comes back counts as the last one", {"older = given_ticket > 0 and given_ticket < "
-                                                      "tonumber(s.queue_ticket(other))",
-                                                      "older = false"});
+MUTANT("one that comes back counts as the last one",
+       {"older = given_ticket > 0 and given_ticket <=", "older = false and given_ticket <="});
+
+// As a client does that has been stopped for so long that its end is forgotten.
+void comes_back(Lab& lab, char owner, Ask& ask, const std::string& steps) {
+  ask.ticket = lab.queued(owner, ask).ticket;
+  lab.play(steps);
+}
+
+// A holds for 70 s, B is stopped for 62 s, C comes.
+CASE("supersede: one that was stopped for over a minute does not replace the newer one") {
+  Ask old = asking("supersede"), newer = old;
+  lab.play("A granted ttl=5m");
+  comes_back(lab, 'B', old, "1s pass");
+  comes_back(lab, 'C', newer, "B woken");
+  need(newer.ticket == old.ticket, "another ticket");
+  for (int i = 0; i < 8; ++i) {
+    lab.pass(10s);
+    lab.play("C queued", newer);
+  }
+  lab.play("B superseded: C", old);
+  lab.play("C waits");
+  // The newer one asks again, with the ticket that the older one brings.
+  need(lab.queued('C', newer).ticket == newer.ticket, "its place is lost");
+  loses_its_place(lab, 'C');
+  need(lab.queued('C', newer).ticket == newer.ticket, "its place is lost");
+  lab.play("B superseded: C", old);
+  lab.play("A released; C holds");
+  lab.play("C granted", newer);
+  lab.play("B superseded: C", old);
+  lab.play("C released; 5m pass; B superseded: C", old);
+  lab.play("D granted supersede; D released");
+  lab.play("B superseded: D", old);
+}
+MUTANT("one that has the newer one's ticket replaces it",
+       {"given_ticket <= tonumber(s.queue", "given_ticket < tonumber(s.queue"});
+MUTANT("a claim without a number is not noted",
+       {"if supersedes then supersedes.note_newest(tonumber(line.token)) end", ""});
+MUTANT("a grant that needs no claim is not noted",
+       {"if supersedes then supersedes.note_newest(math.max(meta.last + 1, now_us)) end", ""});
+
+// It was swept, and nobody took its ticket.
+CASE("supersede: one that was swept does not run after a newer one") {
+  Ask old = asking("supersede");
+  lab.play("A granted ttl=5m");
+  comes_back(lab, 'B', old,
+             "16s pass; C queued supersede; C waits; A released; C granted supersede; 1s pass");
+  lab.play("B superseded: C", old);
+  lab.play("C released; D granted");
+  lab.play("B superseded: C", old);
+}
+
+CASE("supersede: a newcomer is never superseded by one that was granted the lock") {
+  lab.play(
+      "A granted supersede; A released; B granted supersede; C queued supersede; B released; "
+      "C granted supersede; D queued supersede; C released; 3s pass; E granted supersede");
+}
+MUTANT("a newcomer is superseded by one that was granted the lock",
+       {"or given_ticket == 0 or", "or"});
+
+// E is as old as can be: another has come since.
+void one_comes_back_after(Lab& lab, const std::string& steps) {
+  lab.play(steps);
+  Ask again = asking("supersede");
+  lab.play("D granted ttl=5m");
+  again.ticket = lab.queued('E', again).ticket;
+  loses_its_place(lab, 'E');
+  lab.play("1s pass; F queued supersede; F cancelled; 5s pass");
+  lab.play("E queued; E waits", again);
+}
+
+CASE("supersede: a run by a clock that was ahead supersedes nobody that comes later") {
+  one_comes_back_after(lab,
+                       "60d pass; A granted; B queued supersede; A released; "
+                       "B granted supersede; B released; -60d pass; meta deleted");
+  lab.play("D released; E granted supersede; E released; G granted supersede");
+}
+MUTANT("a ticket that is ahead of the clock is believed",
+       {"waits.token <= now_us and waits.token or 0", "waits.token"});
+
+CASE("supersede: a clock that is set back by a second supersedes nobody") {
+  one_comes_back_after(lab,
+                       "A granted; B queued supersede; A released; B granted supersede; "
+                       "B released; -1s pass; C granted supersede; C released");
+}
+
+// One that comes later may be urgent, and so has an earlier ticket.
+CASE("supersede: the last one that came is older than nobody") {
+  Ask urgent = asking("supersede urgent=1h");
+  lab.play("A granted; B queued supersede; A released; B granted supersede");
+  urgent.ticket = lab.queued('C', urgent).ticket;
+  loses_its_place(lab, 'C');
+  lab.play("1s pass; C queued; C waits", urgent);
+}
+MUTANT("the last one that came is compared with those before it",
+       {"waits.last == owner or waits.claimer == owner", "waits.claimer == owner"});
+
+// The server has lost its data, and the one that runs has come back.
+CASE("supersede: a put-back supersedes those that waited before it") {
+  Ask old = asking("supersede");
+  lab.play("A granted ttl=5m");
+  comes_back(lab, 'B', old, "16s pass; A released; C granted supersede");
+  lab.play("data lost; 1s pass; C renewed; B superseded: C", old);
+}
+MUTANT("a put-back is not noted", {"    s.once_part().note_claim(owner, record, token)\n", ""});
+
+// It had the lock itself, and who waited after it gave up.
+CASE("supersede: one that was granted the lock is not older than itself") {
+  Ask again = asking("supersede");
+  lab.play("A granted");
+  again.ticket = lab.queued('B', again).ticket;
+  lab.play("A released; C queued supersede; 1s pass");
+  lab.play("B granted", again);
+  lab.play("C cancelled; 30s pass");
+  lab.play("B granted", again);
+}
+MUTANT("one that was granted the lock is compared with its own ticket",
+       {"waits.last == owner or waits.claimer == owner", "waits.last == owner"});
 
 }  // namespace
 }  // namespace rlock::contract

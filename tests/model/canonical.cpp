@@ -87,7 +87,7 @@ class Writer {
   }
 
   void collect_issued() {
-    issued_ = {0, world_.newest, world_.newest_since_loss};
+    issued_ = {0, world_.newest, world_.newest_since_loss, world_.newest_ticket};
     for (const char* field : {"last", "grant", "exclusive", "created", "forgotten"})
       issued_.insert(meta_number(field));
     for (const auto& [field, mark] : world_.memory->once) issued_.insert(mark.token);
@@ -199,8 +199,9 @@ class Writer {
 
   // What is done once, and what supersedes others. Of a distance it matters when each one asked.
   void work() {
-    put(world_.forgets_left, world_.failures_left, world_.newest_number,
+    put(world_.forgets_left, world_.failures_left, world_.newest_number, rank(world_.newest_ticket),
         rank(meta_number("forgotten")));
+    text_ += name(world_.newest_owner) + " ";
     for (int index : order_) {
       const Client& who = world_.clients[static_cast<size_t>(index)];
       const bool over = who.phase == ClientPhase::done || who.phase == ClientPhase::dead;
@@ -232,7 +233,10 @@ class Writer {
   void mark(const std::string& field, const Mark& mark) {
     text_ += "D" + field + " ";
     if (field == "waits") {
-      if (find(world_.memory->queue, mark.record) != nullptr) text_ += name(mark.record) + " ";
+      const bool counts = mark.token > 0 || find(world_.memory->queue, mark.record) != nullptr;
+      if (counts) text_ += name(mark.record) + " ";
+      if (mark.token > 0) text_ += name(mark.claimer) + " ";
+      put(rank(mark.token));
     } else if (field == "newest") {
       put(mark.token);
     } else {

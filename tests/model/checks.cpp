@@ -56,7 +56,7 @@ class Check {
                       &Check::lines,   &Check::forgotten,       &Check::failures,
                       &Check::marks,   &Check::needless_grants, &Check::start,
                       &Check::refusal, &Check::confirmation,    &Check::dropped,
-                      &Check::queue,   &Check::closed}) {
+                      &Check::queue,   &Check::closed,          &Check::comes_back}) {
       (this->*rule)();
     }
   }
@@ -340,7 +340,7 @@ class Check {
 
   // A command starts, unless the reply is a repeated one.
   void start() {
-    if (reply_.word == "put_back") note_number();
+    if (reply_.word == "put_back") note_newest(request_.token);
     if (request_.op != Op::acquire || reply_.word != "granted") return;
     const bool again =
         holds(was_, request_.owner, now_) && line_of(was_, request_.owner).state == "held";
@@ -350,12 +350,29 @@ class Check {
     const int64_t number = request_.work == nullptr ? 0 : request_.work->number();
     if (number > 0 && number < before_.newest_number)
       broken("P: an older one starts after a newer one");
-    note_number();
+    note_newest(request_.ticket > 0 ? request_.ticket : reply_.number);
   }
 
-  void note_number() {
-    if (request_.work != nullptr)
-      after_.newest_number = std::max(after_.newest_number, request_.work->number());
+  void note_newest(int64_t ticket) {
+    if (!supersedes()) return;
+    after_.newest_number = std::max(after_.newest_number, request_.work->number());
+    if (request_.work->number() > 0 || ticket < before_.newest_ticket) return;
+    after_.newest_ticket = ticket;
+    after_.newest_owner = request_.owner;
+  }
+
+  // Since it waited a newer one without a number was granted the lock.
+  bool is_overtaken() const {
+    return request_.ticket > 0 && request_.ticket <= before_.newest_ticket &&
+           request_.owner != before_.newest_owner;
+  }
+
+  // An older one that was replaced, or dropped, neither waits again nor starts.
+  void comes_back() {
+    if (request_.op != Op::acquire || !supersedes() || !is_overtaken()) return;
+    if (reply_.word != "queued" && reply_.word != "granted") return;
+    if (find(was_.queue, request_.owner) != nullptr || holds(was_, request_.owner, now_)) return;
+    broken("P: an older one comes back after a newer one was granted the lock");
   }
 
   void refusal() {
@@ -379,7 +396,7 @@ class Check {
     const bool other = std::any_of(was_.queue.begin(), was_.queue.end(), [&](const Row& row) {
       return row.member != request_.owner && line_of(was_, row.member).supersedes;
     });
-    if (!older && !replaced && !other) broken("P: superseded by nobody");
+    if (!older && !replaced && !other && !is_overtaken()) broken("P: superseded by nobody");
   }
 
   void confirmation() {
@@ -423,7 +440,7 @@ class Check {
     if (!may) broken("Q: {} is dropped", waiter.member);
     const bool numbers = request_.work->number() > 0 && work->number() > 0;
     const bool older = numbers ? request_.work->number() < work->number()
-                               : request_.ticket > 0 && request_.ticket < waiter.score;
+                               : request_.ticket > 0 && request_.ticket <= waiter.score;
     if (older) broken("P: {} is superseded by an older one", waiter.member);
     after_.ended[waiter.member] = now_;
     const Row* place = find(is_.queue, request_.owner);

@@ -161,6 +161,7 @@ const Bounds kGivesUpWithFault{.works = two(key("k", 1)), .faults = 1};
 const Bounds kDistance{.works = two(within(12'000)), .rounds = 2};
 const Bounds kNumbers{.works = numbers(3)};
 const Bounds kLast{.works = three(newest())};
+const Bounds kLastAndFault{.works = {{}, newest(), newest()}, .faults = 1};
 const Bounds kNumbersOnSlots{.limits = {1, 2, 2}, .works = {{}, newest("1"), newest("2")}};
 
 const std::vector<Mutant> kMutants{
@@ -306,7 +307,7 @@ const std::vector<Mutant> kMutants{
            {{"if newest and newest.token > number then return {'superseded', newest.record} end",
              ""}}),
     mutant("a claim does not count as the newest", "P: an older one starts", kNumbers,
-           {{"if supersedes then supersedes.note_newest() end\n      if s.keep", "if s.keep"}}),
+           {{"if supersedes then supersedes.note_newest(tonumber(line.token)) end", ""}}),
     mutant("an overtaken grant is claimed", "P: an older one starts", kNumbersOnSlots,
            {{"reply = supersedes and supersedes.overtaken(line)", "reply = nil"}}),
     mutant("a holder is replaced", "O: ", kLast,
@@ -314,13 +315,14 @@ const std::vector<Mutant> kMutants{
              "and (s.queue_ticket(other) or s.held_until(other)) and s.read_line"}}),
     mutant("a put-back loses the number", "P: an older one starts",
            {.works = numbers(2), .losses = 1},
-           {{"if tonumber(args.supersede) then s.once_part().note_number(tonumber(args.supersede), "
-             "record) end",
-             ""}}),
+           {{"    s.once_part().note_number(tonumber(args.supersede), record)\n", ""}}),
     mutant("one that comes back counts as the last one",
            "P: ", {.works = {{}, newest(), newest()}, .losses = 1},
-           {{"older = given_ticket > 0 and given_ticket < tonumber(s.queue_ticket(other))",
-             "older = false"}})};
+           {{"older = given_ticket > 0 and given_ticket <=", "older = false and given_ticket <="}}),
+    mutant("one that has the newer one's ticket replaces it", "P: ", kLastAndFault,
+           {{"given_ticket <= tonumber(s.queue", "given_ticket < tonumber(s.queue"}}),
+    mutant("a claim without a number is not noted", "P: an older one comes back", kLastAndFault,
+           {{"if supersedes then supersedes.note_newest(tonumber(line.token)) end", ""}})};
 
 }  // namespace
 

@@ -92,7 +92,7 @@ Mark mark_of(const std::string& text) {
   int64_t version = 0, kept = 0, asked = 0, granted = 0, ended = 0, failed = 0;
   Mark mark;
   std::istringstream(text) >> version >> kept >> mark.token >> asked >> granted >> ended >>
-      mark.failures >> failed >> mark.record;
+      mark.failures >> failed >> mark.record >> mark.claimer;
   mark.asked = time(asked);
   mark.granted = time(granted);
   mark.ended = ended > 0;

@@ -225,7 +225,8 @@ class Steps {
     next.memory = std::make_shared<const Memory>();
     next.newest_since_loss = 0;
     next.known.clear();
-    next.newest_number = 0;
+    next.newest_number = next.newest_ticket = 0;
+    next.newest_owner.clear();
     next.forced.clear();
     next.ended.clear();
     for (Client& who : next.clients) {

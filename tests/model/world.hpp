@@ -58,7 +58,8 @@ struct Mark {
   bool ended = false;  // something succeeded
   int64_t failures = 0;
   Moment failed = 0;
-  std::string record;
+  std::string record;   // of `waits`: the owner that came last
+  std::string claimer;  // of `waits`
 };
 
 // What a script left: for the next one, and read for the checks.
@@ -182,6 +183,9 @@ struct World {
       forced;  // owners that an operator broke: until when they are barred
   std::map<std::string, Known> known;
   int64_t newest_number = 0;  // that superseded others and was claimed
+  // Of the last one without a number that superseded others and was claimed: its ticket and owner.
+  int64_t newest_ticket = 0;
+  std::string newest_owner{};
 };
 
 std::string owner_of(const World& world, int client);
