@@ -200,7 +200,7 @@ close_at() {
   signal_server KILL 4
   signal_server KILL 5
   run -0 rlock close job --for 1h
-  [[ $output == *'on 3 of 5 servers'* ]] || fail "$output"
+  [[ $output == *'on 3 of 5 servers; an outage of one of them opens it'* ]] || fail "$output"
   run -75 rlock run -n job -- touch started
   run -0 rlock status job
   [[ $output == *'on 3 of 5 servers'* ]] || fail "$output"
@@ -238,6 +238,8 @@ shows_where() { [[ $(rlock status job) == "job: free, "*"on 1 of 3 servers"* ]];
   RLOCK_URL="unix://$quorum_folder/1/s" rlock close -q job --for 2h
   run -0 rlock run -w 60s job -- true
   eventually closed_at_all
+  run -0 rlock close job --for 1h
+  [[ $output == *'on 3 of 3 servers'$'\n'* || $output == *'on 2 of 3 servers; an outage'* ]] || fail "$output"
   run -75 rlock run -n job -- true
   run -0 rlock open job
   run -0 rlock run -w 60s job -- true

@@ -142,6 +142,12 @@ std::vector<lock::Holder> runs_of(const lock::Snapshot& lock) {
   return runs;
 }
 
+// Whether the lock is open once one more server is not closed: it was restarted without its data.
+bool an_outage_opens(const lock::Snapshot& lock) {
+  const uint64_t majority = lock.servers / 2 + 1;
+  return lock.servers + 1 >= lock.closure->servers + majority;
+}
+
 std::string closed_text(const ClosureResult& result) {
   const lock::Snapshot& lock = result.after;
   std::string text = util::format("{} {}", result.before ? "closed again:" : "closed",
@@ -149,6 +155,7 @@ std::string closed_text(const ClosureResult& result) {
   if (lock.closure) text += " until " + utc_time(end_of_closure(*lock.closure));
   if (lock.closure && lock.servers > 1) {
     text += util::format(", on {} of {} servers", lock.closure->servers, lock.servers);
+    if (an_outage_opens(lock)) text += "; an outage of one of them opens it";
   }
   text += "\n";
   if (result.before) text += util::format("  it was {}\n", closure_phrase(*result.before));
