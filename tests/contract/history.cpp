@@ -418,5 +418,19 @@ MUTANT("a run that died is listed after one that ended later",
        {"reply = reply or s.report_absent()",
         "if s.unswept then s.sweep_ended() end reply = reply or s.report_absent()"});
 
+// Others have ended since, and one is held that shares the lock.
+CASE("ends: a second end replaces the row of the first, wherever that is") {
+  lab.play(
+      "A granted shared; 31s pass; BC granted shared; B exit:0; C exit:1; A put back shared; "
+      "rows released exit:1, released exit:0, expired -");
+  lab.pass(31s);
+  need_unseen(lab, "rows released exit:1, released exit:0, expired -; counts 3 2 1 0 1");
+  lab.play(
+      "D granted shared; 31s pass; E granted shared; E exit:0; D put back shared; D exit:3; "
+      "rows released exit:0, released exit:3, released exit:1, released exit:0, expired -");
+}
+MUTANT("a second end is listed again unless its row is the newest",
+       {"for at = 0, s.keep - 1 do", "for at = 0, 0 do"});
+
 }  // namespace
 }  // namespace rlock::contract
