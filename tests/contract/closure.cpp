@@ -267,5 +267,32 @@ CASE("closed: its keys end") {
   need(lab.cli({"KEYS", "rlock:*"}).empty(), "keys stay: " + lab.cli({"KEYS", "rlock:*"}));
 }
 
+CASE("closed: one that may not pass takes no place of one that may") {
+  closed(lab, "c1", 1h);
+  lab.play(
+      "A queued; B granted while-closed; C queued supersede=1 while-closed; "
+      "D queued supersede=2; E queued while-closed; EAD wait; B released; E holds; "
+      "E granted while-closed; E released; AD queued");
+  opened(lab, "c1");
+  lab.play("A holds; D waits");
+}
+AWAITS("the scripts in one storage form");
+
+// Its reply was lost.
+CASE("closed: with a full memory it can be opened twice") {
+  closed(lab, "c1", 1h);
+  lab.play("memory full");
+  for (int time = 0; time < 2; ++time) opened(lab, "c1");
+  lab.play("memory free");
+}
+AWAITS("the scripts in one storage form");
+
+CASE("closed: closing serves one that may pass where a lease has ended") {
+  lab.play("A granted ttl=10s; B queued while-closed; 10s pass");
+  closed(lab, "c1", 1h);
+  lab.play("B holds; B woken");
+}
+AWAITS("the scripts in one storage form");
+
 }  // namespace
 }  // namespace rlock::contract

@@ -20,6 +20,12 @@ bool add_mutant(const char* file, const char* rule, std::vector<Mutation> change
   return true;
 }
 
+bool add_awaits(const char* file, const char* what) {
+  need(cases().back().file == file, "no case that awaits something");
+  cases().back().awaits = what;
+  return true;
+}
+
 namespace {
 
 // What went wrong; empty when the case holds.
@@ -41,7 +47,12 @@ void check_cases(const std::vector<Mutation>& form) {
   REQUIRE(test::ScriptSet(form).all_applied());
   for (const NamedCase& named : cases()) {
     const std::string broken = run_case(named, form);
-    CHECK_MESSAGE(broken.empty(), named.name, ": ", broken);
+    if (named.awaits.empty()) {
+      CHECK_MESSAGE(broken.empty(), named.name, ": ", broken);
+    } else {
+      CHECK_MESSAGE(!broken.empty(), named.name, " holds: remove AWAITS below it");
+      MESSAGE(named.name, " awaits ", named.awaits, ": ", broken);
+    }
   }
 }
 

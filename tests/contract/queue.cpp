@@ -661,5 +661,17 @@ CASE("first: with memory full nobody is moved") {
   lab.play("memory free");
 }
 
+CASE("first: the head is served where a lease has ended") {
+  lab.play("A granted ttl=10s; BC queued; 10s pass; B moved; B holds");
+}
+AWAITS("the scripts in one storage form");
+
+CASE("urgent: none overtakes more than it may after a clock that was ahead") {
+  lab.play(
+      "60d pass; A granted; A released; -60d pass; B granted ttl=1h; C queued; 5s pass; "
+      "D queued urgent=1s; CD wait; E queued urgent=30s; ECD wait");
+}
+AWAITS("the scripts in one storage form");
+
 }  // namespace
 }  // namespace rlock::contract

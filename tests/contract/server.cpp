@@ -400,5 +400,22 @@ CASE("whichever key vanishes, never two hold the lock, and nobody loses its plac
   }
 }
 
+CASE("a key that vanished alone is made again with an end") {
+  for (const char* key : {"who", "queue", "alive"}) {
+    lab.play(std::string("data lost; 0s pass; A granted ttl=1h; B queued; ") + key +
+             " deleted; C queued; all keys end");
+  }
+}
+AWAITS("the scripts in one storage form");
+
+// Either it is moved, or nothing is changed.
+CASE("first: where the heartbeats vanished it does not fail half-way") {
+  lab.play("A granted; BC queued; alive deleted");
+  const bool moved = lab.move_first('C') == lock::MoveReply::moved;
+  lab.play("BC queued");
+  need(lab.waiters() == (moved ? "CB" : "BC"), "another order: " + lab.waiters());
+}
+AWAITS("the scripts in one storage form");
+
 }  // namespace
 }  // namespace rlock::contract

@@ -307,5 +307,58 @@ CASE("slots: where a line was deleted nobody takes its slot") {
 MUTANT("a newcomer takes the slot of one whose line was deleted",
        {" and not (s.is_numbered(limit) and s.used_slots().unknown)", ""});
 
+// Its lease has ended, with or without a script that found it.
+CASE("min-hold: a run's own cool-down does not keep its lease from it") {
+  for (const char* others : {"", "B queued; B cancelled; "}) {
+    lab.play(std::string("A granted min-hold=5m; 31s pass; ") + others + "A put back min-hold=5m");
+    const auto holders = lab.inspect().holders;
+    need(holders.size() == 1 && holders[0].state == lock::HolderState::held, "its cool-down stays");
+    lab.play("A released; B busy; 5m pass; B granted; B released; 1h pass");
+  }
+  lab.play("A granted min-hold=5m; 31s pass");
+  need(as<Lost>(lab.renew('A', {}), "put back without a token").how == LostHow::expired, "lost");
+  lab.play("B busy; 4m28s pass; B busy; 1s pass; B granted");
+}
+AWAITS("the scripts in one storage form");
+
+// Those who look see what keeps the lock.
+CASE("min-hold: the cool-down of a run that died is seen before a script has found it") {
+  lab.play("A granted min-hold=5m; 31s pass");
+  const auto cools = [&] {
+    const lock::Snapshot seen = lab.inspect();
+    return seen.live_holders == 1 && seen.holders.size() == 1 &&
+           seen.holders[0].state == lock::HolderState::cooldown &&
+           seen.holders[0].left == 5min - 31s && seen.holders[0].record == "record of A";
+  };
+  const std::string before = lab.fingerprint();
+  need(cools(), "it is not seen");
+  need(lab.fingerprint() == before, "a look writes");
+  lab.play("B busy");
+  need(cools(), "another one");
+}
+AWAITS("the scripts in one storage form");
+
+// It was granted the lock again during its cool-down.
+CASE("min-hold: two cool-downs of an owner count once") {
+  lab.play(
+      "A granted slots=3 min-hold=10m; 31s pass; A granted slots=3 min-hold=10m; "
+      "B granted slots=3 ttl=1h; C queued slots=3; A released; C woken; ABC hold");
+}
+AWAITS("the scripts in one storage form");
+
+CASE("min-hold: the second cool-down of an owner leaves the other slots free") {
+  lab.play(
+      "A granted slots=2 min-hold=70s; 31s pass; A granted slots=2 min-hold=10m; 40s pass; "
+      "B granted slots=2");
+}
+AWAITS("the scripts in one storage form");
+
+CASE("slots: a claim that finds an ended lease serves the next one") {
+  lab.play(
+      "A granted slots=2 ttl=10s; B granted slots=2; CD queued slots=2; 9s pass; B released; "
+      "1s pass; C granted slots=2; CD hold; D woken");
+}
+AWAITS("the scripts in one storage form");
+
 }  // namespace
 }  // namespace rlock::contract
