@@ -55,9 +55,7 @@ int dispatch(const std::vector<std::string>& words) {
   if (auto code = hidden_command(words)) return *code;
   auto command_line = parse(words);
   if (command_line) return std::visit(Dispatcher{}, *command_line);
-  if (!words.empty() && words.front() == row_of(CommandId::check).name) {
-    return unknown_check(command_line.error());
-  }
+  if (named_command(words) == CommandId::check) return unknown_check(command_line.error());
   Choices choices;
   if (asks_for_json(words)) choices.set(Opt::json, {"true"});
   return fail(command_line.error(), choices);

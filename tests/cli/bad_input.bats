@@ -228,7 +228,8 @@ END
 }
 
 @test "check: what is wrong with its words is 3, on stdout, as a monitoring system reads it" {
-  for words in "check" "check a b" "check a --within soon" "check a --no-such-option"; do
+  for words in "check" "check a b" "check a --within soon" "check a --no-such-option" "--connect-timeout 1x check a" \
+    "-u $RLOCK_URL --no-such-option check a"; do
     # shellcheck disable=SC2086 # words
     run -3 --separate-stderr rlock $words
     [[ $output == "RLOCK UNKNOWN - "* ]] || fail "$words: $output"

@@ -160,6 +160,15 @@ TEST_CASE("--json asks for errors as JSON too, but never for run, whose stdout i
   CHECK_FALSE(asks_for_json(Words{"status", "--", "--json"}));
 }
 
+TEST_CASE("the command is found behind options, whatever is wrong with these") {
+  CHECK(named_command(Words{"--connect-timeout", "1x", "check", "n"}) == CommandId::check);
+  CHECK(named_command(Words{"--nope", "check"}) == CommandId::check);
+  CHECK(named_command(Words{"--user", "check", "status"}) == CommandId::status);
+  CHECK_FALSE(named_command(Words{"--user", "check"}));
+  CHECK_FALSE(named_command(Words{"--", "check"}));
+  CHECK_FALSE(named_command(Words{"chekc", "n"}));
+}
+
 TEST_CASE("the edit distance counts a swap of neighbours once") {
   CHECK(edit_distance("", "abc") == 3);
   CHECK(edit_distance("ttl", "ttl") == 0);

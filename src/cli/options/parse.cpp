@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <utility>
 
 #include "cli/options/values.hpp"
 #include "util/text.hpp"
@@ -32,6 +33,11 @@ size_t word_count(std::string_view option) {
     if (row->takes_value()) return i + 1 == option.size() ? 2 : 1;
   }
   return 1;
+}
+
+std::span<const std::string> before_dashes(std::span<const std::string> words) {
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  return words.first(static_cast<size_t>(dashes - words.begin()));
 }
 
 // Index of the first word that is neither an option nor an option's value.
@@ -256,10 +262,12 @@ Result<CommandLine> parse_help(std::span<const std::string> words) {
 }  // namespace
 
 Result<CommandLine> parse(std::span<const std::string> words) {
-  auto dashes = std::find(words.begin(), words.end(), "--");
+  const auto all = std::exchange(words, before_dashes(words));
   std::optional<Words> after;
-  if (dashes != words.end()) after.emplace(dashes + 1, words.end());
-  words = words.first(static_cast<size_t>(dashes - words.begin()));
+  if (words.size() < all.size()) {
+    const auto rest = all.subspan(words.size() + 1);
+    after.emplace(rest.begin(), rest.end());
+  }
 
   size_t at = command_index(words);
   if (at == words.size()) return parse_without_command(words);
@@ -273,11 +281,17 @@ Result<CommandLine> parse(std::span<const std::string> words) {
   return read_options(*command, std::move(others), std::move(after));
 }
 
+std::optional<CommandId> named_command(std::span<const std::string> words) {
+  words = before_dashes(words);
+  const size_t at = command_index(words);
+  const CommandRow* command = at < words.size() ? find_command(words[at]) : nullptr;
+  return command == nullptr ? std::nullopt : std::optional(command->id);
+}
+
 bool asks_for_json(std::span<const std::string> words) {
-  auto dashes = std::find(words.begin(), words.end(), "--");
-  auto at = command_index(words.first(static_cast<size_t>(dashes - words.begin())));
-  bool prints_data = at >= words.size() || words[at] != row_of(CommandId::run).name;
-  return prints_data && std::find(words.begin(), dashes, "--json") != dashes;
+  const bool prints_data = named_command(words) != CommandId::run;
+  words = before_dashes(words);
+  return prints_data && std::find(words.begin(), words.end(), "--json") != words.end();
 }
 
 size_t edit_distance(std::string_view a, std::string_view b) {

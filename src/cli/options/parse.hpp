@@ -74,6 +74,9 @@ using CommandLine = std::variant<Invocation, NoCommand, Help, Version>;
 // kept byte for byte.
 Result<CommandLine> parse(std::span<const std::string> words);
 
+// The command that the words name, even if parse() rejects the rest of them.
+std::optional<CommandId> named_command(std::span<const std::string> words);
+
 // Whether an error of parse() itself is to be printed as JSON too.
 bool asks_for_json(std::span<const std::string> words);
 
