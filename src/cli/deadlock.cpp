@@ -99,13 +99,12 @@ std::optional<std::string> DeadlockWatch::look(const lock::Holder& holder) {
   if (reported_ || now < *next_) return std::nullopt;
   auto chain = find_deadlock(inspector_, poller, {name_.text(), holder.owner}, held_,
                              std::min(deadline_, now + kTimeout));
-  reported_ = !chain.empty() && chain == found_;
-  found_ = std::move(chain);
-  next_ = now + (found_.empty() ? kEvery : kAgain);
+  next_ = now + (chain.empty() ? kEvery : kAgain);
+  reported_ = found_.add(std::move(chain));
   if (!reported_) return std::nullopt;
   const std::string text =
-      util::format("{}, which this run holds: {} can go on", deadlock_phrase(found_),
-                   found_.size() == 1 ? "neither" : "none of them");
+      util::format("{}, which this run holds: {} can go on", deadlock_phrase(found_.last()),
+                   found_.last().size() == 1 ? "neither" : "none of them");
   if (deadline_ == TimePoint::max()) return text;
   return util::format(
       "{} until this wait ends, in {}", text,

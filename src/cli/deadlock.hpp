@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/output/record.hpp"
@@ -32,8 +33,23 @@ std::vector<BlockedHolder> find_deadlock(lock::LockInspector& inspector, lock::P
 // `"b" is held by root@web2, which waits for "a"`
 std::string deadlock_phrase(const std::vector<BlockedHolder>& chain);
 
+// Chains of looks, one after the other: a queue that moves while it is read may look like a
+// deadlock, so that one counts once a second look finds the same.
+class RepeatedChain {
+ public:
+  bool add(std::vector<BlockedHolder> chain) {
+    const bool same = !chain.empty() && chain == last_;
+    last_ = std::move(chain);
+    return same;
+  }
+  const std::vector<BlockedHolder>& last() const { return last_; }
+
+ private:
+  std::vector<BlockedHolder> last_;
+};
+
 // The looks of a waiter that holds other locks: over the connection of its wait, between two
-// requests. What it finds counts once a second look finds the same.
+// requests.
 class DeadlockWatch {
  public:
   // For the wait of `plan`, whose record then names the locks that the runs around it hold.
@@ -51,7 +67,7 @@ class DeadlockWatch {
   const TimePoint deadline_;
   std::vector<Hold> held_;  // empty: there is nothing to look for
   std::optional<TimePoint> next_;
-  std::vector<BlockedHolder> found_;
+  RepeatedChain found_;
   bool reported_ = false;
 };
 

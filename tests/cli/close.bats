@@ -85,6 +85,12 @@ closed() { rlock status --json "$1" | jq -e '.locks[0].closed' >/dev/null; }
   [ "$output" = nested ] || fail "$output"
 }
 
+@test "close -w does not wait for a cool-down, in which nothing runs" {
+  run -0 rlock run --min-hold 10m cooling -- true
+  run -75 rlock run -n cooling -- true
+  run -0 rlock close -q cooling --for 1h -w 1s
+}
+
 @test "close -w fails where the lock was opened, or closed anew, before all runs had ended: 75" {
   hold deploy
   start rlock close deploy --for 1h -w 60s 2>err

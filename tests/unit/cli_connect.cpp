@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "cli/options/values.hpp"
+#include "cli/settings/config.hpp"
 #include "unit/cli_config.hpp"
 
 using namespace rlock;
@@ -87,6 +88,35 @@ TEST_CASE(
       CHECK(who(flag) == of_environment);
     }
   }
+  variables.clear();
+}
+
+TEST_CASE("the effective settings have no login that a URL given as a flag rules out") {
+  variables = {{"RLOCK_USER", "cache"}, {"RLOCK_PASSWORD", "secret"}};
+  auto shown = [](const Choices& choices) {
+    return std::pair(effective_setting(Opt::user, choices, fake_getenv).source,
+                     effective_setting(Opt::password_file, choices, fake_getenv).source);
+  };
+  using Sources = std::pair<Source, Source>;
+  CHECK(shown(with_url()) == Sources{Source::environment, Source::environment});
+  Choices flag;
+  flag.set(Opt::url, {"redis://u:right@a"});
+  CHECK(shown(flag) == Sources{Source::fallback, Source::fallback});
+  variables["RLOCK_URL"] = "redis://b";
+  CHECK(shown(with_url()) == Sources{Source::fallback, Source::fallback});
+  CHECK(shown({}) == Sources{Source::environment, Source::environment});
+  variables.clear();
+}
+
+TEST_CASE("the effective settings have no password of the environment beside --password-command") {
+  variables = {{"RLOCK_PASSWORD", "secret"}};
+  CHECK(effective_setting(Opt::password_file, {}, fake_getenv).name == "password");
+  Choices choices;
+  choices.set(Opt::password_command, {"pass show redis"});
+  const EffectiveSetting file = effective_setting(Opt::password_file, choices, fake_getenv);
+  CHECK(file.source == Source::fallback);
+  CHECK(file.name == "password-file");
+  CHECK(effective_setting(Opt::password_command, choices, fake_getenv).value == "pass show redis");
   variables.clear();
 }
 
