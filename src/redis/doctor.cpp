@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <initializer_list>
 #include <thread>
 
 #include "lock/poller.hpp"
@@ -68,16 +69,6 @@ std::optional<std::chrono::microseconds> time_in(const Result<Words>& reply) {
   return std::chrono::seconds(number((*reply)[0])) + std::chrono::microseconds(number((*reply)[1]));
 }
 
-// The server knows this user, but its ACL refuses a command: a refused login has another text.
-bool is_acl_denial(const Error& error) {
-  return error.kind == ErrorKind::denied && error.text.find("NOPERM ") != error.text.npos;
-}
-
-bool names_keys(const Error& error) {
-  return error.text.find("permissions to access") != error.text.npos &&
-         error.text.find("key") != error.text.npos;
-}
-
 // X of `no permissions to run the 'X' command`; `fallback` where the text does not name it.
 std::string denied_command(const Error& error, const std::string& fallback) {
   constexpr std::string_view kBefore = "permissions to run the '";
@@ -87,17 +78,19 @@ std::string denied_command(const Error& error, const std::string& fallback) {
   return error.text.substr(from, error.text.find('\'', from) - from);
 }
 
-bool is_cluster_redirect(const Error& error) {
-  return error.text.find(kClusterNode) != std::string::npos;
+// Why a test was not carried out: the first of these that failed.
+std::optional<Error> first_error(std::initializer_list<const Result<Words>*> replies) {
+  for (const Result<Words>* reply : replies) {
+    if (!*reply) return reply->error();
+  }
+  return std::nullopt;
 }
 
 class ServerExaminer {
  public:
-  ServerExaminer(const Server& server, const std::string& prefix, ServerKind kind,
-                 uint64_t replicas)
-      : client_(server), prefix_(prefix), kind_(kind) {
+  ServerExaminer(const Server& server, const ServerUse& use) : client_(server) {
     report_.server = server;
-    report_.replicas_needed = replicas;
+    report_.use = use;
   }
 
   ServerReport examine() {
@@ -105,7 +98,8 @@ class ServerExaminer {
     // A proxy may have hung up on CLIENT, which the second connection does not send.
     if (!ping && ping.error().retry == Retry::later) ping = ask({"PING"});
     // This user may be denied PING, which rlock does not need.
-    if (!ping && !is_acl_denial(ping.error()) && ping.error().kind != ErrorKind::config) {
+    if (!ping && ping.error().cause != Cause::command_denied &&
+        ping.error().cause != Cause::missing_command) {
       report_.contact_error = std::move(ping).error();
       return std::move(report_);
     }
@@ -114,8 +108,10 @@ class ServerExaminer {
     if (auto info = ask({"INFO"}); info && !info->empty()) report_.info = read_info(info->front());
     report_.fsync = configured("appendfsync");
     report_.save = configured("save");
+    if (report_.use.kind == ServerKind::quorum_member) try_membership();
+    if (report_.use.kind == ServerKind::cluster_node) read_slots();
     try_commands();
-    if (report_.replicas_needed > 0) examine_replicas();
+    if (report_.use.replicas > 0) examine_replicas();
     return std::move(report_);
   }
 
@@ -139,10 +135,28 @@ class ServerExaminer {
     report_.round_trip = took[kTimes / 2];
   }
 
+  // Connects as a run does.
+  void try_membership() {
+    Server member = report_.server;
+    member.members = std::make_shared<MemberRegistry>();
+    auto ping = CommandClient(member).ask({"PING"});
+    if (!ping && ping.error().cause == Cause::not_counted) {
+      report_.not_counted = std::move(ping).error();
+    }
+  }
+
+  void read_slots() {
+    auto nodes = ask({"CLUSTER", "NODES"});
+    if (!nodes || nodes->empty()) return;
+    OwnSlots own = own_slots(nodes->front());
+    served_ = std::move(own.served);
+    report_.moving_slots = std::move(own.moving);
+  }
+
   // ROLE: master, its offset, then address, port and offset of each replica.
   void examine_replicas() {
     constexpr size_t kBefore = 2, kEach = 3;
-    if (auto none = ask({"WAIT", "0", "1"}); !none) note("WAIT", std::move(none).error());
+    confirm_last_write();
     auto role = ask({"ROLE"});
     if (!role) return note("ROLE", std::move(role).error());
     if (role->empty() || role->front() != "master") return;
@@ -154,6 +168,13 @@ class ServerExaminer {
       replica.addresses = nullptr;
       report_.replicas.push_back({replica.label(), clock_of(replica)});
     }
+  }
+
+  void confirm_last_write() {
+    constexpr const char* kInTime = "1000";  // ms: less than a reply is waited for
+    auto confirmed = ask({"WAIT", std::to_string(report_.use.replicas), kInTime});
+    if (!confirmed) return note("WAIT", std::move(confirmed).error());
+    if (!confirmed->empty()) report_.confirmed = static_cast<uint64_t>(number(confirmed->front()));
   }
 
   // By how much it is ahead of the server's.
@@ -172,14 +193,14 @@ class ServerExaminer {
   }
 
   void note(const std::string& command, Error error) {
-    if (error.kind == ErrorKind::denied && names_keys(error)) {
+    if (error.cause == Cause::keys_denied) {
       report_.keys_denied = true;
     } else if (error.kind == ErrorKind::denied) {
       std::vector<std::string>& denied = report_.denied_commands;
       std::string name = denied_command(error, command);
       if (std::find(denied.begin(), denied.end(), name) == denied.end())
         denied.push_back(std::move(name));
-    } else if (error.kind == ErrorKind::config && !command.starts_with("eval")) {
+    } else if (error.cause == Cause::missing_command) {
       report_.missing_commands.push_back(command);
     } else if (!report_.error) {
       report_.error = std::move(error);
@@ -191,17 +212,21 @@ class ServerExaminer {
                &lua::probe);
   }
 
-  void try_commands() {
-    // A master of a cluster has only some of the slots: tries names until one lies there.
-    const int more_names = kind_ == ServerKind::cluster_node ? 1000 : 0;
+  // Of keys that nobody uses. A master of a cluster may have only one of the slots.
+  std::string unused_base() const {
+    constexpr int kMostNames = 1'000'000;
     util::SystemRandom random;
-    auto random_base = [&] { return prefix_ + "{doctor-" + util::random_hex(random) + "}:"; };
-    std::string base = random_base();
-    auto failed = probe(base);
-    for (int i = 0; i < more_names && !failed && is_cluster_redirect(failed.error()); ++i) {
-      base = random_base();
-      failed = probe(base);
+    const std::string unique = "doctor-" + util::random_hex(random);
+    std::string tag = unique;
+    for (int i = 0; i < kMostNames && served_ && !(*served_)[slot_of(tag)]; ++i) {
+      tag = unique + "-" + std::to_string(i);
     }
+    return report_.use.prefix + "{" + tag + "}:";
+  }
+
+  void try_commands() {
+    const std::string base = unused_base();
+    auto failed = probe(base);
     if (failed) {
       for (size_t i = 0; i + 1 < failed->size(); i += 2) {
         note((*failed)[i], decode_error((*failed)[i + 1]));
@@ -240,7 +265,10 @@ class ServerExaminer {
     constexpr int kRounds = 10;
     const Words words = script_call(lua::atomicity, {hash}, {});
     CommandClient other(report_.server);
-    if (!ask(words, &lua::atomicity) || !other.ask(words, &lua::atomicity)) return;
+    const auto first_call = ask(words, &lua::atomicity);
+    const auto second_call = other.ask(words, &lua::atomicity);
+    report_.atomic_error = first_error({&first_call, &second_call});
+    if (report_.atomic_error) return;
     std::atomic<int> unanswered = 0;
     auto count_up = [&](CommandClient& client) {
       for (int i = 0; i < kRounds; ++i) unanswered += client.ask(words, &lua::atomicity) ? 0 : 1;
@@ -252,6 +280,8 @@ class ServerExaminer {
     constexpr int kCalls = 2 * kRounds + 3;  // the first two and the last one included
     if (unanswered == 0 && last && !last->empty()) {
       report_.atomic = number(last->front()) == kCalls;
+    } else {
+      report_.atomic_error = Error{ErrorKind::unavailable, "the server left calls unanswered"};
     }
     (void)ask({"EVAL", "return redis.call('DEL', KEYS[1])", "1", hash});
   }
@@ -270,9 +300,8 @@ class ServerExaminer {
   }
 
   CommandClient client_;
-  const std::string& prefix_;
-  const ServerKind kind_;
   ServerReport report_;
+  std::optional<std::vector<bool>> served_;  // of a cluster's node: its slots
 };
 
 // Its vote, and what else the report says.
@@ -300,15 +329,28 @@ Server server_at(const HostPort& address, Server server) {
   return server;
 }
 
+// As the node `from` sees it.
+void read_cluster(std::string_view info, std::string_view nodes, const Server& from,
+                  ClusterReport& report) {
+  const InfoFields fields = read_info(info);
+  report.state = info_field(fields, "cluster_state");
+  report.slots_served =
+      util::parse_number<uint64_t>(info_field(fields, "cluster_slots_ok")).value_or(0);
+  const NodeNaming naming = from.tls != nullptr ? NodeNaming::by_name : NodeNaming::by_address;
+  for (const HostPort& master : masters_in(nodes, naming)) {
+    const std::string& host = master.host.empty() ? from.host : master.host;
+    report.masters.push_back(server_at({host, master.port}, from));
+  }
+}
+
 }  // namespace
 
 std::string ServerReport::info_field(std::string_view field) const {
   return redis::info_field(info, field);
 }
 
-ServerReport examine_server(const Server& server, const std::string& prefix, ServerKind kind,
-                            uint64_t replicas) {
-  return ServerExaminer(server, prefix, kind, replicas).examine();
+ServerReport examine_server(const Server& server, const ServerUse& use) {
+  return ServerExaminer(server, use).examine();
 }
 
 GroupReport examine_group(const SentinelGroup& group) {
@@ -323,26 +365,16 @@ GroupReport examine_group(const SentinelGroup& group) {
 }
 
 ClusterReport examine_cluster(const ClusterSeeds& cluster) {
-  ClusterReport report{joined_labels(cluster.seeds)};
+  ClusterReport report{joined_labels(cluster.seeds), cluster.seeds.size()};
   for (const Server& seed : cluster.seeds) {
     CommandClient client(seed);
-    auto info = client.ask({"CLUSTER", "INFO"});
-    auto nodes = client.ask({"CLUSTER", "NODES"});
-    if (!info || !nodes || info->empty() || nodes->empty()) {
-      if (!report.error) report.error = info ? std::move(nodes).error() : info.error();
-      continue;
+    const auto info = client.ask({"CLUSTER", "INFO"});
+    const auto nodes = client.ask({"CLUSTER", "NODES"});
+    if (auto error = first_error({&info, &nodes})) {
+      report.seed_errors.push_back(*std::move(error));
+    } else if (report.masters.empty() && !info->empty() && !nodes->empty()) {
+      read_cluster(info->front(), nodes->front(), seed, report);
     }
-    report.error.reset();
-    const InfoFields fields = read_info(info->front());
-    report.state = info_field(fields, "cluster_state");
-    report.slots_served =
-        util::parse_number<uint64_t>(info_field(fields, "cluster_slots_ok")).value_or(0);
-    const NodeNaming naming = seed.tls != nullptr ? NodeNaming::by_name : NodeNaming::by_address;
-    for (const HostPort& master : masters_in(nodes->front(), naming)) {
-      const std::string& host = master.host.empty() ? seed.host : master.host;
-      report.masters.push_back(server_at({host, master.port}, seed));
-    }
-    return report;
   }
   return report;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "redis/link/cluster.hpp"
 #include "redis/link/reply.hpp"
 #include "redis/net/url.hpp"
 #include "redis/store/acl.hpp"
@@ -20,10 +21,18 @@ struct ReplicaReport {
   std::optional<Millis> clock_ahead;  // before that of the master; none: it did not answer
 };
 
+// What rlock is to do at a server.
+struct ServerUse {
+  std::string prefix = "rlock:";
+  ServerKind kind = ServerKind::single;
+  uint64_t replicas = 0;  // --replicas
+};
+
 // What a server reports, for `rlock doctor`. Empty fields: it did not report them, or this user may
 // not ask.
 struct ServerReport {
   Server server;
+  ServerUse use;
   std::optional<Error> contact_error;  // then nothing else is known
   std::optional<Nanos> round_trip;     // the median of a few
   std::optional<Millis> clock_ahead;   // of the server before that of this host
@@ -36,18 +45,20 @@ struct ServerReport {
   std::vector<std::string> missing_commands;  // that rlock needs and the server does not have
   std::optional<Error> blocking_error;        // why a waiter cannot block there
   std::optional<bool> atomic;                 // whether scripts run one after the other
+  std::optional<Error> atomic_error;          // why that is unknown
   bool single_database = false;               // SELECT has no effect
-  uint64_t replicas_needed = 0;               // --replicas
-  std::vector<ReplicaReport> replicas;        // where they are needed
+  std::optional<Error> not_counted;           // why its quorum does not count it
+  std::vector<std::string> moving_slots;      // of a cluster's node: `93 to another node`
+  std::vector<ReplicaReport> replicas;        // where --replicas needs them
+  std::optional<uint64_t> confirmed;          // by how many of them, up to --replicas, in time
   std::optional<Error> error;                 // why commands failed that exist and are allowed
 
   std::string info_field(std::string_view field) const;  // empty where INFO lacks it
 };
 
 // Examines the server and leaves no key there. Takes at most its connect timeout and a few seconds,
-// and as long again for each replica where `replicas` are needed.
-ServerReport examine_server(const Server& server, const std::string& prefix,
-                            ServerKind kind = ServerKind::single, uint64_t replicas = 0);
+// and as long again for each replica where --replicas needs them.
+ServerReport examine_server(const Server& server, const ServerUse& use);
 
 // What one sentinel reports.
 struct SentinelReport {
@@ -68,12 +79,14 @@ GroupReport examine_group(const SentinelGroup& group);
 // What the servers of a cluster report.
 struct ClusterReport {
   std::string label;
-  std::optional<Error> error{};  // no seed answers as a node of a cluster: nothing is known
-  std::string state{};           // cluster_state
-  uint64_t slots_served = 0;     // of kSlots, by nodes that are not failing
+  size_t seeds = 0;
+  std::vector<Error> seed_errors{};  // why they do not answer as nodes of a cluster
+  std::string state{};               // cluster_state; nothing is known if no seed answers
+  uint64_t slots_served = 0;         // of kSlots, by nodes that are not failing
   std::vector<Server> masters{};
+
+  bool is_silent() const { return seed_errors.size() == seeds; }
 };
-inline constexpr uint64_t kSlots = 16384;
 ClusterReport examine_cluster(const ClusterSeeds& cluster);
 
 }  // namespace rlock::redis

@@ -28,12 +28,33 @@ enum class Retry { never, later };
 // (--fail-open)
 enum class Answered { no, yes };
 
+// What exactly went wrong, where the remedies of `rlock doctor` differ. Whoever makes an Error sets
+// it, because a text may be reworded.
+enum class Cause {
+  other,
+  tls,                    // the two sides cannot agree on TLS
+  certificate_name,       // the server's certificate is for other names
+  certificate_authority,  // no trusted authority signed it
+  select_denied,          // the ACL denies this user SELECT, which a connection begins with
+  command_denied,         // the ACL denies this user a command
+  keys_denied,            // the ACL denies this user the keys
+  missing_command,        // the server does not have it
+  other_node,             // the keys belong to another node of the cluster
+  not_counted,            // a quorum does not count the server
+  too_many_clients,       // maxclients
+  out_of_memory,          // maxmemory
+  cannot_save,            // MISCONF
+  loading,                // the server reads its data
+  busy_script,            // a script of another client blocks the server
+};
+
 struct Error {
   ErrorKind kind = ErrorKind::internal;
   std::string
       text;  // what, where, why; one line, no password, may hold hostile bytes from a server
   Retry retry = Retry::never;
   Answered answered = Answered::no;
+  Cause cause = Cause::other;
 };
 
 // A value or an Error. Reading the value of a failed Result is a programming error.

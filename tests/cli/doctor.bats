@@ -239,9 +239,9 @@ mends() {
 busy() { [[ $(redis ping 2>&1) == *BUSY* ]]; }
 
 @test "several servers: a section each; one under two names is no quorum" {
-  own
-  serve "$here/b"
-  serve "$here/c"
+  own --appendonly yes --appendfsync always
+  serve "$here/b" --appendonly yes --appendfsync always
+  serve "$here/c" --appendonly yes --appendfsync always
   ln -s "$here/b/s" "$here/alias"
   run -0 rlock doctor --json -u "$RLOCK_URL" -u "unix://$here/b/s" -u "unix://$here/c/s"
   [ "$(jq -r '.servers | length' <<<"$output")" -eq 3 ]
@@ -253,6 +253,35 @@ busy() { [[ $(redis ping 2>&1) == *BUSY* ]]; }
   [[ $output == *"fail  reachable"*"warn  independence"*"when every server answers"* ]] || fail "$output"
   end_server "$here/b"
 }
+
+@test "a server that its quorum does not count yet fails, with the time that is left" {
+  quorum 3
+  run -0 rlock doctor
+  [ "$(state counted)" = ok ]
+  at_server 1 redis config set appendfsync everysec >/dev/null
+  run -1 rlock doctor
+  [[ $output =~ "fail  counted".*"for another "[1-5]?[0-9]s ]] || fail "$output"
+}
+
+@test "a server that has no room for a second connection: the test that needs one says so" {
+  own
+  redis config set maxclients 1 >/dev/null
+  eventually alone
+  run -0 rlock doctor
+  [[ $output == *"warn  scripts"*"not tested: "*"maxclients"*"-> close connections"* ]] || fail "$output"
+}
+
+alone() { [[ $(redis ping 2>&1) == PONG ]]; }
+
+@test "a database that the server does not have is named, and not taken for missing commands" {
+  own --cluster-enabled yes
+  redis cluster addslotsrange 0 16383 >/dev/null
+  eventually sees_itself
+  run -1 rlock doctor -u "unix://$own_server/s?db=2"
+  [[ $output == *"fail  reachable"*"only one database"* && $output != *"lacks"* ]] || fail "$output"
+}
+
+sees_itself() { [[ $(redis cluster info) == *cluster_state:ok* ]]; }
 
 @test "local: says how to end the server, and that works" {
   folder=$(mktemp -d)

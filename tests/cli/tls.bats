@@ -55,6 +55,15 @@ present() {
   [[ $(rlock doctor) == *"warn  tls"*"expires on $soon, in "1[12]d* ]] || fail "$(rlock doctor)"
 }
 
+@test "doctor names the option that accepts a certificate for another name, or of another authority" {
+  present elsewhere
+  shows 1 "fail  tls" "elsewhere.example" "-> use --sni NAME" -- rlock doctor
+  present alone
+  shows 1 "fail  tls" "self-signed" "-> use --cacert FILE" -- rlock doctor
+  present server
+  RLOCK_CACERT=$PKI/other/ca.crt shows 1 "fail  tls" "no trusted CA" "-> use --cacert FILE" -- rlock doctor
+}
+
 @test "a run by name and by address, silent, and it leaves nothing behind" {
   for host in localhost 127.0.0.1 LOCALHOST; do
     RLOCK_URL=rediss://$host:$PORT run -7 --separate-stderr rlock run lock -- sh -c 'exit 7'

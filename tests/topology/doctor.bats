@@ -61,6 +61,57 @@ is() { [ "$(grade "$2")" = "$1" ]; }
   [[ $output == *"fail  cluster"*"cluster support disabled"* ]] || fail "$output"
 }
 
+@test "a cluster whose master has one slot, and servers in the URL that do not answer" {
+  local ports i
+  read -ra ports < <(free_ports 7)
+  for i in 0 1 2; do node "c$i" "${ports[i]}" --cluster-enabled yes --cluster-node-timeout 5000 --cluster-port "${ports[3 + i]}"; done
+  at c0 cluster addslotsrange 0 8000 >/dev/null
+  at c1 cluster addslotsrange 8001 16382 >/dev/null
+  at c2 cluster addslots 16383 >/dev/null
+  for i in 1 2; do at c0 cluster meet 127.0.0.1 "${ports[i]}" "${ports[3 + i]}" >/dev/null; done
+  for i in 0 1 2; do eventually sees_all "c$i"; done
+  export RLOCK_URL="redis+cluster://127.0.0.1:${ports[0]},127.0.0.1:${ports[1]}"
+  run -0 rlock doctor
+  [ "$(grade commands)" = "ok ok ok" ]
+  [ "$(grade scripts)" = "ok ok ok" ]
+  [ "$(grade seeds)" = ok ]
+  [ "$(grade replicas)" = "warn warn warn" ]
+  for i in 0 1 2; do [ "$(at "c$i" dbsize)" -eq 0 ]; done
+  RLOCK_URL="${RLOCK_URL/\/\//\/\/127.0.0.1:${ports[6]},}" run -0 rlock doctor
+  [[ $output == *"warn  seeds "*"2 of 3 answer"*"127.0.0.1:${ports[6]}"* ]] || fail "$output"
+}
+
+# moving: the nodes that doctor warns of, each with what it says.
+moving() {
+  rlock doctor --json | jq -r '.servers[] | .server as $at | .checks[] |
+    select(.check == "moving slots" and .state == "warn") | "\($at) \(.detail)"'
+}
+
+@test "a slot that is stuck half-way in a move is a warning at both nodes, and the advice ends the move" {
+  local advised
+  cluster 0 --appendonly yes --appendfsync always
+  [ -z "$(moving)" ]
+  open_move 93 c0 c1
+  [[ $(moving) == *":$(port_of c0) 93 to another node"* ]] || fail "$(moving)"
+  [[ $(moving) == *":$(port_of c1) 93 from another node"* ]] || fail "$(moving)"
+  run -0 rlock doctor
+  advised=$(rlock doctor --json | jq -r '[.servers[].checks[] | select(.check == "moving slots") | .advice // empty][0]')
+  [[ $advised == redis-cli*"--cluster fix 127.0.0.1:$(port_of c0)"* ]] || fail "$advised"
+  run -0 sh -c "$advised"
+  eventually at_rest
+}
+
+at_rest() { [ -z "$(moving)" ]; }
+
+@test "a Sentinel group whose replicas are all gone: the sentinels agree, and nobody takes the master's place" {
+  group
+  [ "$(grade replicas)" = ok ]
+  crash r1
+  crash r2
+  eventually is warn replicas
+  [ "$(grade failover)" = ok ]
+}
+
 @test "least ACL rules: enough over a quorum, at a Sentinel's master and in a cluster, for all that rlock does" {
   quorum 3
   rule=$(rlock doctor --json | jq -r .acl_rule)

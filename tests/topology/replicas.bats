@@ -126,6 +126,18 @@ asked_more_than() { [ "$(asked)" -gt "$1" ]; }
   [[ $(rlock doctor --json | jq -r .acl_rule) != *+wait* ]]
 }
 
+@test "doctor: replicas that are online and hang confirm nothing" {
+  replicated_server 2
+  stop r1
+  run rlock doctor --replicas 1
+  [[ $output != *'confirmed a write'* ]] || fail "$output"
+  stop r2
+  run -1 rlock doctor --replicas 1 --connect-timeout 300ms
+  [[ $output == *'fail  replicas'*'only 0 confirmed a write'* ]] || fail "$output"
+  go_on r1
+  go_on r2
+}
+
 @test "Sentinel: a confirmed grant is held at the new master, whichever that is" {
   group
   hold kept -t 90 --replicas 2

@@ -27,11 +27,15 @@ ServerReport healthy() {
 }
 
 Check check(const ServerReport& report, const std::string& name) {
-  for (const Check& each : cli::diagnose(report, "rlock:").checks) {
+  for (const Check& each : cli::diagnose(report).checks) {
     if (each.name == name) return each;
   }
   FAIL("no check " << name);
   return {};
+}
+
+bool contains(const std::string& text, const char* part) {
+  return text.find(part) != text.npos;
 }
 
 // The grade; every check that is not ok comes with advice.
@@ -136,11 +140,96 @@ TEST_CASE("server releases with a vulnerability in scripting are a warning") {
   CHECK(grade(with("valkey_version", "8.1.4"), "version") == Grade::ok);
 }
 
-TEST_CASE("a refused certificate is not reported as a wrong password") {
+TEST_CASE("a remedy follows from the cause of an error, whatever its text says") {
   ServerReport report = healthy();
-  report.contact_error =
-      Error{ErrorKind::denied, "TLS: the server's certificate was rejected: it is not for h"};
-  CHECK(check(report, "tls").advice.find("--sni") != std::string::npos);
-  report.contact_error->text = "TLS: the server's certificate was rejected: it is self-signed";
-  CHECK(check(report, "tls").advice.find("--cacert") != std::string::npos);
+  auto advice = [&](Cause cause, const std::string& name) {
+    Error error{ErrorKind::denied, "no word of the text matters"};
+    error.cause = cause;
+    report.contact_error = error;
+    return check(report, name).advice;
+  };
+  CHECK(contains(advice(Cause::certificate_name, "tls"), "--sni"));
+  CHECK(contains(advice(Cause::certificate_authority, "tls"), "--cacert"));
+  CHECK(contains(advice(Cause::tls, "tls"), "--cert"));
+  CHECK(contains(advice(Cause::select_denied, "access"), "ACL SETUSER"));
+  CHECK(contains(advice(Cause::other, "access"), "check the user, the password"));
+  report.contact_error->kind = ErrorKind::unavailable;
+  CHECK(contains(check(report, "reachable").advice, "check the URL"));
+  report.contact_error->cause = Cause::too_many_clients;
+  CHECK(contains(check(report, "reachable").advice, "maxclients"));
+
+  ServerReport full = healthy();
+  full.error = Error{ErrorKind::unavailable, "no word of the text matters"};
+  full.error->cause = Cause::out_of_memory;
+  CHECK(contains(check(full, "commands").advice, "maxmemory"));
+}
+
+TEST_CASE("a test that could not be carried out says why") {
+  ServerReport report = healthy();
+  report.atomic.reset();
+  report.atomic_error = Error{ErrorKind::unavailable, "db1: it has too many clients"};
+  report.atomic_error->cause = Cause::too_many_clients;
+  CHECK(grade(report, "scripts") == Grade::warn);
+  CHECK(contains(check(report, "scripts").detail, "db1: it has too many clients"));
+  CHECK(contains(check(report, "scripts").advice, "maxclients"));
+}
+
+TEST_CASE("a member of a quorum that is not counted fails with the time that is left") {
+  ServerReport report = with("uptime_in_seconds", "18");
+  report.use.kind = redis::ServerKind::quorum_member;
+  CHECK(grade(report, "counted") == Grade::ok);
+  report.not_counted = Error{ErrorKind::unavailable, "not counted"};
+  CHECK(grade(report, "counted") == Grade::fail);
+  CHECK(contains(check(report, "counted").detail, "for another 42s"));
+  report.info.erase("uptime_in_seconds");
+  CHECK(contains(check(report, "counted").advice, "INFO"));
+}
+
+TEST_CASE("slots that are moving are a warning, and the remedy names the node") {
+  ServerReport report = healthy();
+  report.use.kind = redis::ServerKind::cluster_node;
+  report.info["connected_slaves"] = "1";
+  report.info["slave0"] = "ip=10.0.0.2,port=6379,state=online,offset=1,lag=0";
+  CHECK(grade(report, "moving slots") == Grade::ok);
+  CHECK(grade(report, "replicas") == Grade::ok);
+  report.moving_slots = {"93 to another node", "7 from another node"};
+  CHECK(grade(report, "moving slots") == Grade::warn);
+  CHECK(contains(check(report, "moving slots").detail, "93 to another node, 7 from another node"));
+  CHECK(contains(check(report, "moving slots").advice, "--cluster fix 127.0.0.1:6379"));
+  report.moving_slots.resize(100, "1 to another node");
+  CHECK(contains(check(report, "moving slots").detail, "92 more"));
+}
+
+TEST_CASE("where a replica is to become the master, none that is online is a warning") {
+  ServerReport report = with("connected_slaves", "1");
+  report.info["slave0"] = "ip=10.0.0.2,port=6379,state=wait_bgsave,offset=0,lag=0";
+  for (auto kind : {redis::ServerKind::sentinel_master, redis::ServerKind::cluster_node}) {
+    report.use.kind = kind;
+    CHECK(grade(report, "replicas") == Grade::warn);
+  }
+}
+
+TEST_CASE("replicas that are online and confirm nothing fail") {
+  ServerReport report = healthy();
+  report.use.replicas = 1;
+  report.replicas = {{"db2:6379", Millis(0)}, {"db3:6379", Millis(0)}};
+  report.confirmed = 1;
+  CHECK(grade(report, "replicas") == Grade::ok);
+  report.confirmed = 0;
+  CHECK(grade(report, "replicas") == Grade::fail);
+}
+
+TEST_CASE("each seed of a cluster that does not answer is reported") {
+  redis::ClusterReport report{"db1:6379,db2:6379", 2};
+  report.state = "ok";
+  report.slots_served = redis::kSlots;
+  CHECK(cli::diagnose(report).checks.front().grade == Grade::ok);
+  report.seed_errors.push_back({ErrorKind::unavailable, "db2:6379: Connection refused"});
+  const Check half = cli::diagnose(report).checks.front();
+  CHECK(half.grade == Grade::warn);
+  CHECK(half.detail == "1 of 2 answer; db2:6379: Connection refused");
+  CHECK(cli::diagnose(report).checks.size() == 3);
+  report.seed_errors.push_back({ErrorKind::unavailable, "db1:6379: Connection refused"});
+  CHECK(cli::diagnose(report).checks.size() == 1);
+  CHECK(cli::diagnose(report).checks.front().grade == Grade::fail);
 }

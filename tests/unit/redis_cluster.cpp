@@ -101,6 +101,27 @@ TEST_CASE("the masters with slots are read from CLUSTER NODES, by address or by 
         std::vector<HostPort>{{"db1", 6379}, {"", 6379}, {"2001:db8::7", 6379}});
 }
 
+TEST_CASE("a node's own line alone says which of its slots move") {
+  const OwnSlots own = own_slots(
+      "a 10.0.0.1:6379@16379 master - 0 0 1 connected 100-200 [100->-b]\n"
+      "b 10.0.0.2:6379@16379 myself,master - 0 0 2 connected 7 16380-16383 [7->-a] [93-<-a]\n"
+      "c 10.0.0.3:6379@16379 master - 0 0 3 connected 0-6\n");
+  CHECK(own.moving == std::vector<std::string>{"7 to another node", "93 from another node"});
+  std::vector<bool> served(redis::kSlots);
+  for (size_t slot : {16380, 16381, 16382, 16383}) served[slot] = true;
+  CHECK(own.served == served);
+  for (const char* odd :
+       {"", "a", "b h:1@2 myself,master - 0 0 2 connected x 99999 [ [x 9-99999"}) {
+    (void)own_slots(odd);
+  }
+}
+
+TEST_CASE("the slot of a key is that of CLUSTER KEYSLOT") {
+  CHECK(slot_of("") == 0);
+  CHECK(slot_of("123456789") == 12739);
+  CHECK(slot_of("foo") == 12182);
+}
+
 TEST_CASE("a batch goes out in one group for each node, and the places are remembered") {
   KeyPlaces places;
   ClusterBatch batch(batch_of({"a", "b", "c"}), places);

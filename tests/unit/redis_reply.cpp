@@ -151,6 +151,31 @@ TEST_CASE("commands that a service refuses are reported with advice, without key
   }
 }
 
+TEST_CASE("an error reply says its cause") {
+  using rlock::Cause;
+  const std::pair<const char*, Cause> kRows[] = {
+      {"NOPERM this user has no permissions to run the 'zadd' command", Cause::command_denied},
+      {"ERR The user executing the script can't run this command", Cause::command_denied},
+      {"NOPERM No permissions to access a key", Cause::keys_denied},
+      {"NOPERM this user has no permissions to access one of the keys used as arguments",
+       Cause::keys_denied},
+      {"ERR unknown command `ZADD`, with args beginning with: ", Cause::missing_command},
+      {"ERR unknown command `SCAN`", Cause::missing_command},
+      {"ERR unknown command `EVALSHA`", Cause::other},
+      {"ERR Unknown Redis command called from script", Cause::missing_command},
+      {"MOVED 7 10.0.0.1:6379", Cause::other_node},
+      {"ERR max number of clients reached", Cause::too_many_clients},
+      {"OOM command not allowed when used memory > 'maxmemory'.", Cause::out_of_memory},
+      {"MISCONF Redis is configured to save RDB snapshots", Cause::cannot_save},
+      {"LOADING Redis is loading the dataset in memory", Cause::loading},
+      {"BUSY Redis is busy running a script.", Cause::busy_script},
+      {"ERR syntax error", Cause::other}};
+  for (const auto& [text, cause] : kRows) {
+    CAPTURE(text);
+    CHECK(rlock::redis::decode_error(text).cause == cause);
+  }
+}
+
 TEST_CASE("numbers that a server gives as text are read whole, and cursors are any text") {
   const auto token_of = [](const std::string& number) {
     ReplyReader reader;

@@ -40,6 +40,7 @@ TEST_CASE("a name that any certificate would fit is no name of a host") {
     auto stream = (*tls)->wrap(util::Fd(), name);
     REQUIRE_FALSE(stream);
     CHECK(stream.error().kind == ErrorKind::denied);
+    CHECK(stream.error().cause == Cause::certificate_name);
   }
   redis::TlsOptions rooted;
   rooted.sni = "db1.example.";
@@ -51,6 +52,7 @@ TEST_CASE("a handshake that nobody answers ends at the connect timeout") {
   CHECK(ended.error.kind == ErrorKind::unavailable);
   CHECK(ended.error.retry == Retry::later);
   CHECK(ended.mentions("timed out after 150ms (connected, but no TLS handshake"));
+  CHECK(ended.error.cause == Cause::tls);
   CHECK(ended.took >= kTlsPatience);
   CHECK(ended.took < kLimit);
 }
@@ -72,6 +74,7 @@ TEST_CASE("a server that answers without TLS is refused, and the error says why"
   CHECK(ended.error.kind == ErrorKind::denied);
   CHECK(ended.error.retry == Retry::never);
   CHECK(ended.mentions("does not speak TLS"));
+  CHECK(ended.error.cause == Cause::tls);
 }
 
 TEST_CASE("a server that hangs up in the handshake is tried again, and raises no SIGPIPE") {
@@ -91,4 +94,5 @@ TEST_CASE("hostile handshake bytes end in an error") {
   Ended ended = shake_hands(script, kLimit);
   CHECK(ended.error.kind == ErrorKind::denied);
   CHECK(ended.mentions("TLS: "));
+  CHECK(ended.error.cause == Cause::tls);
 }

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "redis/doctor.hpp"
-#include "redis/store/acl.hpp"
 
 // The checks of `rlock doctor`: whether a server is fit to hold locks.
 namespace rlock::cli {
@@ -23,8 +22,12 @@ struct Diagnosis {
   std::vector<Check> checks;
 };
 
-// Of one server. `prefix` and `kind` are for the ACL rule.
-Diagnosis diagnose(const redis::ServerReport& report, const std::string& prefix,
-                   redis::ServerKind kind = redis::ServerKind::single);
+// Of one server.
+Diagnosis diagnose(const redis::ServerReport& report);
+// Of a group as a whole.
+Diagnosis diagnose(const redis::GroupReport& report);
+Diagnosis diagnose(const redis::ClusterReport& report);
+// Whether several URLs lead to as many different servers.
+Check independence(const std::vector<redis::ServerReport>& reports);
 
 }  // namespace rlock::cli

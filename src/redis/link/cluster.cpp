@@ -27,6 +27,26 @@ std::string key_of(const std::vector<std::string>& words) {
   return words.size() > kFirstKey ? words[kFirstKey] : "";
 }
 
+// id address@bus-port[,name[,more]] flags master ping pong epoch state slots…
+struct NodeLine {
+  std::string_view where;
+  std::vector<std::string_view> flags;
+  std::string_view slots;
+
+  bool has_flag(std::string_view flag) const {
+    return std::find(flags.begin(), flags.end(), flag) != flags.end();
+  }
+};
+
+NodeLine read_node_line(std::string_view text) {
+  constexpr int kBetweenFlagsAndSlots = 5;
+  take_until(text, ' ');
+  NodeLine line{take_until(text, ' '), util::split(take_until(text, ' '), ','), {}};
+  for (int i = 0; i < kBetweenFlagsAndSlots; ++i) take_until(text, ' ');
+  line.slots = text;
+  return line;
+}
+
 HostPort host_port_of(const Server& server) {
   return {server.host, server.port};
 }
@@ -42,24 +62,58 @@ std::optional<Redirect> redirect_in(std::string_view error) {
   return Redirect{word == "ASK" ? Redirect::Kind::ask : Redirect::Kind::moved, std::move(*to)};
 }
 
-// A line: id address@bus-port[,name[,more]] flags master ping pong epoch state slots…
 std::vector<HostPort> masters_in(std::string_view nodes, NodeNaming naming) {
-  constexpr int kBetweenFlagsAndSlots = 5;
   std::vector<HostPort> masters;
   while (!nodes.empty()) {
-    std::string_view line = take_until(nodes, '\n');
-    take_until(line, ' ');
-    std::string_view where = take_until(line, ' ');
-    const auto flags = util::split(take_until(line, ' '), ',');
-    for (int i = 0; i < kBetweenFlagsAndSlots; ++i) take_until(line, ' ');
-    auto node = parse_node(take_until(where, '@'));
-    take_until(where, ',');
-    std::string_view name = take_until(where, ',');
+    NodeLine line = read_node_line(take_until(nodes, '\n'));
+    auto node = parse_node(take_until(line.where, '@'));
+    take_until(line.where, ',');
+    std::string_view name = take_until(line.where, ',');
     if (node && naming == NodeNaming::by_name && !name.empty()) node->host = name;
-    const bool master = std::find(flags.begin(), flags.end(), "master") != flags.end();
-    if (node && master && !line.empty()) masters.push_back(std::move(*node));
+    if (node && line.has_flag("master") && !line.slots.empty()) masters.push_back(*std::move(node));
   }
   return masters;
+}
+
+// CRC16 as in XMODEM.
+uint16_t slot_of(std::string_view hash_tag) {
+  constexpr unsigned kPolynomial = 0x1021, kTop = 0x8000;
+  unsigned crc = 0;
+  for (const char c : hash_tag) {
+    crc ^= static_cast<unsigned>(static_cast<unsigned char>(c)) << 8;
+    for (int bit = 0; bit < 8; ++bit) crc = (crc << 1) ^ ((crc & kTop) != 0 ? kPolynomial : 0);
+  }
+  return static_cast<uint16_t>(crc % kSlots);
+}
+
+// Slots: `93`, `0-5460`, and those that move: `[93->-ID]` away, `[93-<-ID]` here.
+OwnSlots own_slots(std::string_view nodes) {
+  OwnSlots own;
+  std::vector<uint16_t> leaving;
+  while (!nodes.empty()) {
+    const NodeLine line = read_node_line(take_until(nodes, '\n'));
+    if (!line.has_flag("myself")) continue;
+    for (const std::string_view text : util::split(line.slots, ' ')) {
+      std::string_view rest = text.starts_with('[') ? text.substr(1) : text;
+      const auto first = util::parse_number<uint16_t>(util::leading_digits(rest));
+      if (!first || *first >= kSlots) continue;
+      rest.remove_prefix(util::leading_digits(rest).size());
+      if (text.starts_with('[')) {
+        const bool away = rest.starts_with("->");
+        own.moving.push_back(util::format("{} {} another node", *first, away ? "to" : "from"));
+        if (away) leaving.push_back(*first);
+        continue;
+      }
+      util::take_until(rest, '-');
+      const auto last = util::parse_number<uint16_t>(util::leading_digits(rest));
+      for (uint16_t slot = *first; slot <= std::min(last.value_or(*first), uint16_t{kSlots - 1});
+           ++slot) {
+        own.served[slot] = true;
+      }
+    }
+  }
+  for (const uint16_t slot : leaving) own.served[slot] = false;
+  return own;
 }
 
 std::optional<HostPort> KeyPlaces::find(const std::string& key) const {

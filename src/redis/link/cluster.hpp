@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -33,6 +34,20 @@ enum class NodeNaming { by_address, by_name };
 // The masters that serve slots, from a CLUSTER NODES reply. An empty host means the node that sent
 // it.
 std::vector<HostPort> masters_in(std::string_view nodes, NodeNaming naming);
+
+inline constexpr uint16_t kSlots = 16384;
+
+// Of a key, by the text between its braces.
+uint16_t slot_of(std::string_view hash_tag);
+
+// What a node says of its own slots.
+struct OwnSlots {
+  std::vector<bool> served = std::vector<bool>(kSlots);  // and not moving
+  std::vector<std::string> moving{};                     // `93 to another node`
+};
+
+// From the CLUSTER NODES reply of that node: the others do not know which of its slots are moving.
+OwnSlots own_slots(std::string_view nodes);
 
 // Which node had the keys of earlier commands: a hint, which redirects correct. A slot map is not
 // needed, since a lock lies in one slot. Shared by the links to a cluster, on several threads.

@@ -34,23 +34,28 @@ std::optional<Error> check_duplicate(const InfoFields& info, const Server& serve
                             server.label(), *other)};
 }
 
+Error not_counted(Error why) {
+  why.cause = Cause::not_counted;
+  return why;
+}
+
 std::optional<Error> check_uptime(const InfoFields& info, const Server& server) {
   auto uptime = uptime_in(info);
   if (!uptime) {
-    return Error{
-        ErrorKind::denied,
-        server.label() + " is not counted: its uptime is unknown (INFO denied or incomplete)"};
+    return not_counted(
+        {ErrorKind::denied,
+         server.label() + " is not counted: its uptime is unknown (INFO denied or incomplete)"});
   }
   if (*uptime >= kRestartGuardSeconds) return std::nullopt;
   // The uptime is rounded down to whole seconds, so this is late enough. Rounded up again, servers
   // that started together have the same text.
   const int64_t counted = wall_seconds() + static_cast<int64_t>(kRestartGuardSeconds - *uptime);
   const std::string latest = util::format_utc((counted + 9) / 10 * 10);
-  return Error{ErrorKind::unavailable,
-               util::format("{}: not counted until it has run for {} s, at the latest by {}, "
-                            "because it may have lost locks",
-                            server.label(), kRestartGuardSeconds, latest),
-               Retry::later};
+  return not_counted({ErrorKind::unavailable,
+                      util::format("{}: not counted until it has run for {} s, at the latest by "
+                                   "{}, because it may have lost locks",
+                                   server.label(), kRestartGuardSeconds, latest),
+                      Retry::later});
 }
 
 bool has(std::string_view text, std::string_view part) {
@@ -69,8 +74,9 @@ Error denied(const Server& server, std::string_view why) {
   return {ErrorKind::denied, util::format("{} denied access: {}", server.label(), why)};
 }
 
-Error not_ready(const Server& server, std::string_view why) {
-  return {ErrorKind::unavailable, util::format("{}: {}", server.label(), why), Retry::later};
+Error not_ready(const Server& server, std::string_view why, Cause cause = Cause::other) {
+  return {ErrorKind::unavailable, util::format("{}: {}", server.label(), why), Retry::later,
+          Answered::no, cause};
 }
 
 // Errors that may answer any command that is sent first.
@@ -81,7 +87,7 @@ std::optional<Error> connection_refusal(std::string_view text, const Server& ser
   }
   if (text.starts_with("DENIED")) return denied(server, "it is in protected mode (DENIED)");
   if (has(text, "max number of clients")) {
-    return not_ready(server, "it has too many clients (maxclients)");
+    return not_ready(server, "it has too many clients (maxclients)", Cause::too_many_clients);
   }
   return std::nullopt;
 }
@@ -105,7 +111,11 @@ Error auth_refused(std::string_view text, const Server& server) {
 }
 
 Error select_refused(std::string_view text, const Server& server) {
-  if (text.starts_with("NOPERM")) return denied(server, "this user may not run SELECT (NOPERM)");
+  if (text.starts_with("NOPERM")) {
+    Error error = denied(server, "this user may not run SELECT (NOPERM)");
+    error.cause = Cause::select_denied;
+    return error;
+  }
   if (has(text, "unknown command") || has(text, "not allowed in cluster mode")) {
     return {ErrorKind::config,
             util::format("{}: the server has only one database; remove database {} from the URL",
@@ -142,7 +152,7 @@ std::optional<Error> check_answer(HandshakeStep step, const redisReply& reply,
   const bool required =
       step == HandshakeStep::auth || step == HandshakeStep::select || step == HandshakeStep::uptime;
   if (!required) return std::nullopt;
-  if (starting_up(text)) return not_ready(server, code_of(text));
+  if (starting_up(text)) return not_ready(server, code_of(text), cause_of(text));
   return step == HandshakeStep::auth ? auth_refused(text, server) : select_refused(text, server);
 }
 
@@ -360,8 +370,10 @@ bool Connection::advance(TimePoint now) {
   }
   if (phase_ == RequestPhase::talking) talk();
   if (phase_ == RequestPhase::talking && handshake_.is_pending() && now >= handshake_deadline_) {
-    fail(util::format("timed out after {} (connected, but {})",
-                      util::format_duration(server_->connect_timeout), stream_->timeout_reason()));
+    Error silent = stream_->silence();
+    silent.text = util::format("timed out after {} (connected, but {})",
+                               util::format_duration(server_->connect_timeout), silent.text);
+    fail(std::move(silent));
   }
   return phase_ == RequestPhase::ended || phase_ == RequestPhase::idle;
 }

@@ -134,6 +134,7 @@ std::string_view quoted_word(std::string_view text) {
 struct KnownError {
   std::string_view part;  // of the server's text, in lower case
   std::string_view advice;
+  Cause cause = Cause::other;
 };
 
 constexpr std::string_view kMissingCommand =
@@ -150,9 +151,18 @@ constexpr KnownError kUnsupported[] = {
     {"bad lua script for redis cluster",
      "the proxy rejects rlock's scripts: turn its script check off (script_check_enable 0), or "
      "connect without the proxy"},
-    {"command called from", kMissingCommand},
+    {"command called from", kMissingCommand, Cause::missing_command},
 };
 
+Error config_error(std::string text, Cause cause) {
+  return {ErrorKind::config, std::move(text), Retry::never, Answered::no, cause};
+}
+
+Error missing_command(std::string text) {
+  return config_error(std::move(text), Cause::missing_command);
+}
+
+// EVAL and EVALSHA are no missing_command: the text says what to do instead of enabling them.
 Error unknown_command(std::string_view command) {
   const std::string name = util::lower_case(command);
   if (name == "eval" || name == "evalsha") {
@@ -161,18 +171,27 @@ Error unknown_command(std::string_view command) {
             "server, or connect without the proxy in front of it"};
   }
   if (name == "scan") {
-    return {ErrorKind::config,
-            "the server does not know SCAN, so locks cannot be listed: name them, as in `rlock "
-            "status NAME`"};
+    return missing_command(
+        "the server does not know SCAN, so locks cannot be listed: name them, as in `rlock status "
+        "NAME`");
   }
-  return {ErrorKind::config,
-          "the server does not know " + (command.empty() ? std::string("a command that rlock needs")
-                                                         : "the command " + std::string(command))};
+  return missing_command("the server does not know " +
+                         (command.empty() ? std::string("a command that rlock needs")
+                                          : "the command " + std::string(command)));
 }
 
-}  // namespace
+// By a part of the server's text.
+constexpr std::pair<std::string_view, Cause> kCauses[] = {
+    {"NOPERM", Cause::command_denied},
+    {"user executing the script", Cause::command_denied},
+    {"ACL failure in script", Cause::command_denied},
+    {"max number of clients", Cause::too_many_clients},
+    {"OOM ", Cause::out_of_memory},
+    {"MISCONF ", Cause::cannot_save},
+    {"LOADING ", Cause::loading},
+    {"BUSY ", Cause::busy_script}};
 
-Error decode_error(std::string_view text) {
+Error decode_kind(std::string_view text) {
   constexpr size_t kLongest = 300;  // genuine texts are shorter, and the message is one line
   std::string shown(without_arguments(without_script_position(text)).substr(0, kLongest));
   if (contains(text, "WRONGTYPE")) {
@@ -187,17 +206,17 @@ Error decode_error(std::string_view text) {
     if (contains(text, part)) return {ErrorKind::denied, shown};
   }
   if (text.starts_with("MOVED ") || text.starts_with("ASK ")) {
-    return {ErrorKind::unavailable, std::string(kClusterNode) + "; use redis+cluster://HOST"};
+    return {ErrorKind::unavailable, "the server is a node of a cluster; use redis+cluster://HOST"};
   }
   const std::string lower = util::lower_case(shown);
   for (const KnownError& known : kUnsupported) {
-    if (contains(lower, known.part)) return {ErrorKind::config, std::string(known.advice)};
+    if (!contains(lower, known.part)) continue;
+    return config_error(std::string(known.advice), known.cause);
   }
   // The text is that of denied.lua.
   constexpr std::string_view kHasNo = "this server has no command";
   if (size_t at = shown.find(kHasNo); at != shown.npos) {
-    return {ErrorKind::config,
-            std::string(kMissingCommand) + ":" + shown.substr(at + kHasNo.size())};
+    return missing_command(std::string(kMissingCommand) + ":" + shown.substr(at + kHasNo.size()));
   }
   if (contains(lower, "unknown command")) return unknown_command(quoted_word(shown));
   for (std::string_view part : {"LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN",
@@ -205,6 +224,23 @@ Error decode_error(std::string_view text) {
     if (contains(text, part)) return {ErrorKind::unavailable, shown, Retry::later};
   }
   return {ErrorKind::unavailable, shown};
+}
+
+}  // namespace
+
+Cause cause_of(std::string_view text) {
+  if (text.starts_with("MOVED ") || text.starts_with("ASK ")) return Cause::other_node;
+  if (contains(text, "permissions to access") && contains(text, "key")) return Cause::keys_denied;
+  for (const auto& [part, cause] : kCauses) {
+    if (contains(text, part)) return cause;
+  }
+  return Cause::other;
+}
+
+Error decode_error(std::string_view text) {
+  Error error = decode_kind(text);
+  if (error.cause == Cause::other) error.cause = cause_of(text);
+  return error;
 }
 
 }  // namespace rlock::redis

@@ -76,7 +76,7 @@ std::string info_field(const InfoFields& info, std::string_view field);
 // keep the server's text, without the keys and arguments that some servers quote.
 Error decode_error(std::string_view text);
 
-// How the Error for a redirection begins, where no cluster was expected.
-inline constexpr std::string_view kClusterNode = "the server is a node of a cluster";
+// What the text of an error reply means.
+Cause cause_of(std::string_view text);
 
 }  // namespace rlock::redis

@@ -170,7 +170,7 @@ class Stream {
   virtual pollfd wants(Sending sending) const = 0;
 
   // What is missing from a peer that has not answered in time.
-  virtual const char* timeout_reason() const { return "no answer"; }
+  virtual Error silence() const { return {ErrorKind::unavailable, "no answer", Retry::later}; }
 
   // When the peer's certificate expires; nothing without TLS, and before the handshake.
   virtual std::optional<std::chrono::system_clock::time_point> certificate_end() const {

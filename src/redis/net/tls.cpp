@@ -82,8 +82,12 @@ std::string names_in(const X509* certificate) {
   return text;
 }
 
-Error denied(const std::string& why) {
-  return {ErrorKind::denied, why};
+Error denied(const std::string& why, Cause cause = Cause::tls) {
+  return {ErrorKind::denied, "TLS: " + why, Retry::never, Answered::no, cause};
+}
+
+Error not_now(const std::string& why) {
+  return {ErrorKind::unavailable, why, Retry::later, Answered::no, Cause::tls};
 }
 
 // The names to verify instead: servers behind a tunnel, and nodes that are known by their
@@ -94,21 +98,28 @@ std::string certificate_names() {
                        : util::format(" but for {} (--sni NAME verifies another name)", names);
 }
 
-std::string why_rejected(const SSL* session, const TlsPeer& peer) {
+Error rejected(const std::string& why, Cause cause = Cause::tls) {
+  return denied("the server's certificate was rejected: " + why, cause);
+}
+
+Error certificate_error(const SSL* session, const TlsPeer& peer) {
   const long why = lib().SSL_get_verify_result(session);
   switch (why) {
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
-      return util::format("it is not for {}{}", peer.name, certificate_names());
+      return rejected(util::format("it is not for {}{}", peer.name, certificate_names()),
+                      Cause::certificate_name);
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
-      return "it is self-signed (--cacert FILE names a CA to trust)";
+      return rejected("it is self-signed (--cacert FILE names a CA to trust)",
+                      Cause::certificate_authority);
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-      return "no trusted CA signed it (--cacert FILE names a CA to trust)";
+      return rejected("no trusted CA signed it (--cacert FILE names a CA to trust)",
+                      Cause::certificate_authority);
     default:
-      return lib().X509_verify_cert_error_string(why);
+      return rejected(lib().X509_verify_cert_error_string(why));
   }
 }
 
@@ -131,21 +142,21 @@ bool is_rejection(int alert) {
 
 Error alert_error(int alert, const std::string& reason, const TlsPeer& peer) {
   if (alert == SSL_AD_CERTIFICATE_REQUIRED) {
-    return denied("TLS: the server requires a client certificate (--cert FILE, --key FILE)");
+    return denied("the server requires a client certificate (--cert FILE, --key FILE)");
   }
   bool certificate = alert >= SSL_AD_BAD_CERTIFICATE && alert <= SSL_AD_CERTIFICATE_UNKNOWN;
   certificate = certificate || alert == SSL_AD_UNKNOWN_CA || alert == SSL_AD_ACCESS_DENIED;
   if (certificate && peer.own == OwnCertificate::shown) {
-    return denied("TLS: the server rejected the client certificate: " + reason);
+    return denied("the server rejected the client certificate: " + reason);
   }
   // TLS 1.2 has no alert for a missing certificate.
   if (alert == SSL_AD_HANDSHAKE_FAILURE && peer.own == OwnCertificate::none) {
     return denied(
-        "TLS: the server rejected the handshake; it may require a client certificate (--cert "
+        "the server rejected the handshake; it may require a client certificate (--cert "
         "FILE)");
   }
-  if (is_rejection(alert)) return denied("TLS: the server rejected the handshake: " + reason);
-  return {ErrorKind::unavailable, "TLS: " + reason, Retry::later};
+  if (is_rejection(alert)) return denied("the server rejected the handshake: " + reason);
+  return not_now("TLS: " + reason);
 }
 
 // The errors that OpenSSL reports for bytes that are not TLS.
@@ -172,17 +183,15 @@ Error tls_error(const SSL* session, const TlsPeer& peer) {
   int reason = ERR_GET_LIB(code) == ERR_LIB_SSL ? ERR_GET_REASON(code) : 0;
   const char* known_text = lib().ERR_reason_error_string(code);
   std::string text = known_text == nullptr ? "unknown error" : known_text;
-  if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED) {
-    return denied("TLS: the server's certificate was rejected: " + why_rejected(session, peer));
-  }
+  if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED) return certificate_error(session, peer);
   if (reason > SSL_AD_REASON_OFFSET) return alert_error(reason - SSL_AD_REASON_OFFSET, text, peer);
   if (lib().SSL_is_init_finished(session) != 0) {
-    return {ErrorKind::unavailable, "TLS: " + text, Retry::later};
+    return not_now("TLS: " + text);
   }
   if (is_not_tls(reason)) {
-    return denied("TLS: the server does not speak TLS; use redis:// for a plain port");
+    return denied("the server does not speak TLS; use redis:// for a plain port");
   }
-  return denied("TLS: " + text);
+  return denied(text);
 }
 
 // ---- between OpenSSL and the socket: its own BIO for sockets would raise SIGPIPE ----
@@ -297,10 +306,9 @@ class TlsStream final : public Stream {
     return {wire_.fd.get(), static_cast<short>(events), 0};
   }
 
-  const char* timeout_reason() const override {
-    return lib().SSL_is_init_finished(session_.get()) != 0
-               ? "no answer"
-               : "no TLS handshake; is this a port without TLS? use redis:// for one";
+  Error silence() const override {
+    if (lib().SSL_is_init_finished(session_.get()) != 0) return Stream::silence();
+    return not_now("no TLS handshake; is this a port without TLS? use redis:// for one");
   }
 
   std::optional<std::chrono::system_clock::time_point> certificate_end() const override {
@@ -495,8 +503,8 @@ Result<std::shared_ptr<const Tls>> Tls::make(const TlsOptions& options) {
 Result<std::unique_ptr<Stream>> Tls::wrap(util::Fd fd, const std::string& host) const {
   std::string name = without_final_dot(options_.sni.empty() ? host : options_.sni);
   if (is_unverifiable(name)) {
-    return Error{ErrorKind::denied,
-                 util::format("TLS: \"{}\" is not a host name that can be verified", host)};
+    return denied(util::format("\"{}\" is not a host name that can be verified", host),
+                  Cause::certificate_name);
   }
   std::unique_ptr<SSL, FreeSession> session(lib().SSL_new(context_.get()));
   if (session == nullptr) throw std::bad_alloc();

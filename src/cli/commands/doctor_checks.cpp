@@ -1,0 +1,673 @@
+#include <algorithm>
+#include <chrono>
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <span>
+#include <sstream>
+#include <type_traits>
+#include <utility>
+
+#include "cli/commands/doctor.hpp"
+#include "cli/output/messages.hpp"
+#include "cli/output/record.hpp"
+#include "lock/timing.hpp"
+#include "redis/net/tls.hpp"
+#include "util/duration.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+namespace {
+
+using redis::ClusterReport;
+using redis::GroupReport;
+using redis::SentinelReport;
+using redis::ServerKind;
+using redis::ServerReport;
+
+// The advice where INFO and CONFIG GET would have the answer.
+constexpr const char* kAllowInfo = "allow this user to run INFO and CONFIG GET (+info +config|get)";
+
+// The advice of what could not be tested because of another fault.
+constexpr const char* kFixFirst = "fix what the failed check above reports";
+
+// What a check found.
+struct Finding {
+  Grade grade;
+  std::string detail;
+  std::string advice;
+};
+
+// Nothing where the check does not apply.
+using Judgement = std::optional<Finding>;
+
+Finding graded(Grade grade, std::string detail, std::string advice) {
+  return {grade, std::move(detail), std::move(advice)};
+}
+Finding ok(std::string detail) {
+  return graded(Grade::ok, std::move(detail), {});
+}
+Finding warn(std::string detail, std::string advice) {
+  return graded(Grade::warn, std::move(detail), std::move(advice));
+}
+Finding fail(std::string detail, std::string advice) {
+  return graded(Grade::fail, std::move(detail), std::move(advice));
+}
+// The server, or the ACL, does not tell.
+Finding unknown() {
+  return warn("unknown", kAllowInfo);
+}
+
+struct Version {
+  int major = 0;
+  int minor = 0;
+  int patch = 0;
+  auto operator<=>(const Version&) const = default;
+};
+
+bool is_default_user(const redis::Server& server) {
+  return server.user.empty() || server.user == "default";
+}
+
+// The command line that runs `words`, which are quoted already, on the server as the default user:
+// another one seldom has the rights. redis-cli asks for the password, which is never shown.
+std::string redis_cli(const redis::Server& server, const std::string& words) {
+  std::string text = "redis-cli";
+  auto add = [&text](const char* option, const std::string& value) {
+    if (!value.empty()) text.append(option).append(shell_quoted(value));
+  };
+  if (server.is_unix()) {
+    add(" -s ", server.path);
+  } else {
+    add(" -h ", server.host);
+    add(" -p ", std::to_string(server.port));
+  }
+  if (server.tls != nullptr) {
+    const redis::TlsOptions& tls = server.tls->options();
+    text += tls.verify == redis::Verify::nothing ? " --tls --insecure" : " --tls";
+    add(" --cacert ", tls.cacert);
+    add(" --cacertdir ", tls.cacertdir);
+    add(" --cert ", tls.cert);
+    add(" --key ", tls.key.empty() ? tls.cert : tls.key);
+    add(" --sni ", tls.sni);
+  }
+  if (is_default_user(server) && !server.password.empty()) text += " --askpass";
+  return text + " " + words;
+}
+
+std::string address_of(const redis::Server& server) {
+  return shell_quoted(server.host + ":" + std::to_string(server.port));
+}
+
+// What to know before it is run; empty: nothing.
+std::string comment(const redis::Server& server, std::string text) {
+  if (!is_default_user(server)) {
+    text += std::string(text.empty() ? "" : "; ") +
+            "if the default user may not, add --user NAME --askpass for one who may";
+  }
+  return text.empty() ? text : "  # " + text;
+}
+
+// Changes the settings ("NAME VALUE"), also for the time after a restart of the server.
+std::string config_set(const ServerReport& report, std::initializer_list<const char*> settings) {
+  std::string text;
+  for (const char* setting : settings) {
+    text += redis_cli(report.server, std::string("CONFIG SET ") + setting) + " && ";
+  }
+  const auto file = report.info.find("config_file");
+  if (file == report.info.end() || !file->second.empty()) {
+    return text + redis_cli(report.server, "CONFIG REWRITE") + comment(report.server, {});
+  }
+  text.resize(text.size() - std::string_view(" && ").size());
+  return text + comment(report.server, "until the server restarts: it has no configuration file");
+}
+
+// Adds to the rights of rlock's user, and takes none away: an administrator may log in as the same.
+std::string acl_remedy(const ServerReport& report) {
+  const std::string& user = report.server.user;
+  std::string words = "ACL SETUSER " + shell_quoted(user.empty() ? "default" : user);
+  std::istringstream rule(
+      redis::least_acl(report.use.prefix, report.use.kind, report.use.replicas));
+  for (std::string word; rule >> word;) {
+    // A server refuses a pattern for a user who may use every key.
+    const bool missing_keys = word.starts_with('~') && report.keys_denied;
+    if (missing_keys || word.starts_with('+')) words += " " + shell_quoted(word);
+  }
+  return redis_cli(report.server, words) +
+         comment(
+             report.server,
+             "to keep it after a restart: ACL SAVE, or CONFIG REWRITE where there is no aclfile");
+}
+
+Version parse_version(std::string_view text) {
+  auto next = [&text] {
+    const std::string_view digits = util::leading_digits(text);
+    text.remove_prefix(std::min(text.size(), digits.size() + 1));
+    return util::parse_number<int>(digits).value_or(0);
+  };
+  const int major = next();
+  const int minor = next();
+  return {major, minor, next()};
+}
+
+constexpr std::pair<Cause, const char*> kRemedies[] = {
+    {Cause::certificate_name, "use --sni NAME with a name that is in the certificate"},
+    {Cause::certificate_authority,
+     "use --cacert FILE with the authority that signed the certificate"},
+    {Cause::tls, "check the URL's scheme, --cert, --key and the certificate's dates"},
+    {Cause::too_many_clients,
+     "close connections that nobody needs, or raise the server's maxclients"},
+    {Cause::out_of_memory, "free memory at the server, or raise its maxmemory"},
+    {Cause::cannot_save,
+     "the server cannot save its data: read its log, and free space on its disk"},
+    {Cause::loading, "the server reads its data: wait until it has"},
+    {Cause::busy_script, "a script of another client blocks the server: end it with SCRIPT KILL"}};
+
+const char* remedy_for(const Error& error, const char* otherwise) {
+  for (const auto& [cause, remedy] : kRemedies) {
+    if (error.cause == cause) return remedy;
+  }
+  return otherwise;
+}
+
+// ---- the checks of one server: a row in kServerRows has the name of each ----
+
+bool is_about_tls(Cause cause) {
+  return cause == Cause::tls || cause == Cause::certificate_name ||
+         cause == Cause::certificate_authority;
+}
+
+Check contact_failure(const ServerReport& report) {
+  const Error& error = *report.contact_error;
+  if (is_about_tls(error.cause)) return {"tls", Grade::fail, error.text, remedy_for(error, "")};
+  if (error.cause == Cause::select_denied) {
+    return {"access", Grade::fail, error.text, acl_remedy(report)};
+  }
+  if (error.kind == ErrorKind::denied) {
+    return {"access", Grade::fail, error.text, "check the user, the password and the server's ACL"};
+  }
+  return {"reachable", Grade::fail, error.text,
+          remedy_for(error, "check the URL, the server, and the network to it")};
+}
+
+Judgement reachable(const ServerReport&) {
+  return ok("the server answers");
+}
+
+// The first release of each branch in which Lua scripts cannot escape their sandbox (CVE-2025-49844
+// and similar). Branches without a release are left to the distributions that maintain them.
+constexpr Version kFixedRedis[] = {{6, 2, 20}, {7, 2, 11}, {7, 4, 6},
+                                   {8, 0, 4},  {8, 2, 2},  {8, 6, 3}};
+constexpr Version kFixedValkey[] = {{7, 2, 11}, {8, 0, 6}, {8, 1, 4}};
+
+bool has_known_vulnerability(const Version& version, std::span<const Version> table) {
+  return std::any_of(table.begin(), table.end(), [&](const Version& fixed) {
+    return fixed.major == version.major && fixed.minor == version.minor && version < fixed;
+  });
+}
+
+// Other servers that speak the Redis protocol, by the field of INFO that identifies them.
+constexpr std::pair<const char*, const char*> kOtherServers[] = {
+    {"dragonfly_version", "Dragonfly "},
+    {"garnet_version", "Garnet "},
+    {"kvrocks_version", "Kvrocks "}};
+
+Judgement version(const ServerReport& report) {
+  constexpr Version kOldestRedis{6, 2};
+  constexpr Version kOldestValkey{7, 2};
+  for (const auto& [field, name] : kOtherServers) {
+    if (std::string own = report.info_field(field); !own.empty()) {
+      return ok(name + own);
+    }
+  }
+  std::string text = report.info_field("valkey_version");
+  const bool valkey = !text.empty();
+  if (!valkey) text = report.info_field("redis_version");
+  if (text.empty()) return unknown();
+  const std::string name = (valkey ? "Valkey " : "Redis ") + text;
+  const Version found = parse_version(text);
+  if (found < (valkey ? kOldestValkey : kOldestRedis)) {
+    return fail(name,
+                "upgrade the server: rlock needs Redis 6.2 or Valkey 7.2, or a later version");
+  }
+  if (valkey ? has_known_vulnerability(found, kFixedValkey)
+             : has_known_vulnerability(found, kFixedRedis)) {
+    return warn(name + ": in this version users can break out of the Lua sandbox (CVE-2025-49844)",
+                util::format("install your distribution's security update, or the latest release "
+                             "of this branch; an update may keep the version: the package's "
+                             "changelog names what it fixes (apt changelog {})",
+                             valkey ? "valkey-server" : "redis-server"));
+  }
+  return ok(name);
+}
+
+// Nothing unless the ACL denies them.
+Judgement keys(const ServerReport& report) {
+  if (!report.keys_denied) return std::nullopt;
+  return fail(util::format("this user may not use keys that begin with \"{}\": its ACL or --prefix "
+                           "names other ones",
+                           report.use.prefix),
+              acl_remedy(report));
+}
+
+Judgement commands(const ServerReport& report) {
+  if (report.keys_denied) return std::nullopt;
+  if (!report.denied_commands.empty()) {
+    return fail("this user may not run " + util::joined(report.denied_commands, ", "),
+                acl_remedy(report));
+  }
+  if (!report.missing_commands.empty()) {
+    return fail(
+        "the server lacks " + util::joined(report.missing_commands, ", "),
+        "enable these commands (check rename-command and any proxy), or use another server");
+  }
+  if (report.error) {
+    return fail(
+        report.error->text,
+        remedy_for(*report.error, "the server cannot hold locks in this state: read its log"));
+  }
+  return ok("this user may run every command that rlock needs");
+}
+
+Judgement scripts(const ServerReport& report) {
+  if (!report.atomic) {
+    if (!report.atomic_error) return warn("not tested", kFixFirst);
+    return warn("not tested: " + report.atomic_error->text,
+                remedy_for(*report.atomic_error, kFixFirst));
+  }
+  if (*report.atomic) return ok("the server runs one script at a time");
+  return fail(
+      "the server runs scripts concurrently: two runs could hold the same lock",
+      "configure it to run one script at a time (Garnet: --lua-transaction-mode; Dragonfly: "
+      "without disable-atomicity), or use another server");
+}
+
+Judgement waiting(const ServerReport& report) {
+  if (!report.blocking_error) return ok("waiters can block on the server");
+  if (report.blocking_error->kind == ErrorKind::denied) return warn("not tested", kFixFirst);
+  return warn(report.blocking_error->text + ": each waiter polls about once a second instead",
+              "allow BLPOP, or connect without the proxy in front of the server");
+}
+
+// Nothing if the URL names no database, or if the server keeps its databases apart.
+Judgement databases(const ServerReport& report) {
+  if (!report.single_database) return std::nullopt;
+  const std::string db = "/" + std::to_string(report.server.db);
+  return warn(
+      util::format("SELECT has no effect: a URL with {} leads to the same keys as one without it",
+                   db),
+      util::format("remove {} from the URL, and use --prefix to keep locks apart", db));
+}
+
+Judgement role(const ServerReport& report) {
+  const std::string role = report.info_field("role");
+  if (report.info_field("redis_mode") == "sentinel") {
+    return fail("a Sentinel, not a server that stores data", "use redis+sentinel://HOST/MASTER");
+  }
+  if (role.empty()) return unknown();
+  if (role == "master") return ok("master");
+  if (role == "active-replica") {
+    return fail(
+        "an active replica: two masters accept writes, and after a split one loses its writes",
+        "use a separate server for locks, without active-replica");
+  }
+  return fail("a replica: it rejects writes, or loses them",
+              "use the address of the master, or a redis+sentinel:// URL, which looks it up");
+}
+
+// Of a quorum's member.
+Judgement counted(const ServerReport& report) {
+  if (report.use.kind != ServerKind::quorum_member) return std::nullopt;
+  if (!report.not_counted) return ok("the quorum counts this server");
+  const auto uptime = util::parse_number<int64_t>(report.info_field("uptime_in_seconds"));
+  if (!uptime) return fail(report.not_counted->text, kAllowInfo);
+  const Millis left = timing::kLongestQuorumLease - std::chrono::seconds(*uptime);
+  return fail(util::format("the quorum does not count this server for another {}, because it may "
+                           "have lost locks when it restarted",
+                           util::format_duration(std::max(Millis(1'000), left))),
+              "wait until then: a lock needs a majority of servers that are counted");
+}
+
+// Of a cluster's node.
+Judgement moving_slots(const ServerReport& report) {
+  constexpr size_t kMostShown = 8;
+  if (report.use.kind != ServerKind::cluster_node) return std::nullopt;
+  std::vector<std::string> slots = report.moving_slots;
+  if (slots.empty()) return ok("none");
+  const size_t hidden = slots.size() - std::min(slots.size(), kMostShown);
+  slots.resize(slots.size() - hidden);
+  if (hidden > 0) slots.push_back(util::format("{} more", hidden));
+  return warn(util::joined(slots, ", ") +
+                  ": a lock there may be refused (TRYAGAIN) until its keys "
+                  "are on one node",
+              redis_cli(report.server, "--cluster fix " + address_of(report.server)) +
+                  comment(report.server, "unless a resharding is under way"));
+}
+
+// `2s behind`, `2s ahead of`: a clock compared with another.
+std::string ahead_of(Millis ahead) {
+  return ahead < Millis(0) ? util::format_duration(-ahead) + " behind"
+                           : util::format_duration(ahead) + " ahead of";
+}
+
+Finding confirming_replicas(const ServerReport& report) {
+  std::string text = util::format("{} online", report.replicas.size());
+  std::string far, silent;
+  for (const redis::ReplicaReport& replica : report.replicas) {
+    text += (&replica == &report.replicas.front() ? ": " : ", ") + replica.label;
+    constexpr Millis kFar{500};
+    if (!replica.clock_ahead) {
+      silent = replica.label;
+    } else if (std::chrono::abs(*replica.clock_ahead) > kFar) {
+      far = util::format("{} is {} that of the master", replica.label,
+                         ahead_of(*replica.clock_ahead));
+    }
+  }
+  const uint64_t needed = report.use.replicas + 1;
+  if (report.replicas.size() < needed) {
+    return fail(text,
+                util::format("--replicas {} needs {} replicas: with fewer the new master after "
+                             "a fail-over has too few to confirm anything, and rlock ends all "
+                             "commands",
+                             report.use.replicas, needed));
+  }
+  if (report.confirmed && *report.confirmed < report.use.replicas) {
+    return fail(text + util::format("; only {} confirmed a write within 1s", *report.confirmed),
+                util::format("find out why the others do not answer: with --replicas {} no lock is "
+                             "granted until they do",
+                             report.use.replicas));
+  }
+  if (!far.empty()) {
+    return fail(text + "; the clock of " + far,
+                "synchronise the clocks with NTP: a replica that becomes master ends leases by its "
+                "own clock");
+  }
+  if (!silent.empty()) {
+    return warn(text + "; the clock of " + silent + " is unknown",
+                "let rlock doctor reach the replicas, and allow this user to run TIME there "
+                "(+time)");
+  }
+  if (!report.info_field("min_slaves_good_slaves").empty()) {
+    return warn(
+        text + "; min-replicas-to-write is set",
+        "with --replicas it is not needed, and it refuses releases, too, while a replica is "
+        "away");
+  }
+  return ok(text);
+}
+
+// With --replicas, and where a replica is to become the master.
+Judgement replicas(const ServerReport& report) {
+  if (report.use.replicas > 0) return confirming_replicas(report);
+  const ServerKind kind = report.use.kind;
+  if (kind != ServerKind::sentinel_master && kind != ServerKind::cluster_node) return std::nullopt;
+  if (report.info_field("connected_slaves").empty()) return unknown();
+  const auto online = std::count_if(report.info.begin(), report.info.end(), [](const auto& field) {
+    return field.first.starts_with("slave") &&
+           field.second.find("state=online") != std::string::npos;
+  });
+  if (online > 0) return ok(util::format("{} online", online));
+  return warn("none is online: if this master fails, no replica will take its place",
+              "add a replica, or find out why it is not connected");
+}
+
+// All keys of a lock expire, so the volatile policies evict them, too.
+Judgement eviction(const ServerReport& report) {
+  const std::string policy = report.info_field("maxmemory_policy");
+  if (policy.empty()) return unknown();
+  if (policy == "noeviction") return ok(policy);
+  const std::string limit = report.info_field("maxmemory");
+  const bool limited = !limit.empty() && limit != "0";
+  return graded(
+      limited ? Grade::fail : Grade::warn,
+      policy + (limited ? ": when memory runs short, the server deletes locks that are held"
+                        : ": with maxmemory set, the server would delete locks that are held"),
+      config_set(report, {"maxmemory-policy noeviction"}));
+}
+
+Judgement persistence(const ServerReport& report) {
+  const std::string advice = config_set(report, {"appendonly yes", "appendfsync always"});
+  const std::string aof = report.info_field("aof_enabled");
+  if (aof.empty() && !report.info_field("dragonfly_version").empty()) {
+    return warn("snapshots only: a restart loses the locks acquired since the last snapshot",
+                "use a server with an append-only file if a restart must not free locks");
+  }
+  if (aof.empty()) return unknown();
+  if (aof != "1") {
+    bool snapshots = report.save && !report.save->empty();
+    return warn(snapshots
+                    ? "snapshots only: a restart loses the locks acquired since the last snapshot"
+                    : "none: a restart loses every lock",
+                advice);
+  }
+  if (!report.fsync) return warn("append-only file, fsync policy unknown", kAllowInfo);
+  if (*report.fsync == "always") return ok("append-only file, fsync always");
+  return warn(
+      util::format("append-only file, fsync {}: if its host crashes, the latest locks are lost",
+                   *report.fsync),
+      advice);
+}
+
+Judgement clock(const ServerReport& report) {
+  constexpr Millis kFar{1'000};
+  if (!report.clock_ahead) return warn("unknown", "allow this user to run TIME (+time)");
+  const std::string text = ahead_of(*report.clock_ahead) + " this host";
+  if (std::chrono::abs(*report.clock_ahead) <= kFar) return ok(text);
+  return warn(text,
+              "synchronise both clocks with NTP: leases do not depend on them, but the times in "
+              "messages do, and so does the order of tokens after a loss of data");
+}
+
+Judgement round_trip(const ServerReport& report) {
+  constexpr Millis kSlow{50};
+  auto took = std::chrono::duration<double, std::milli>(report.round_trip.value_or(Nanos(0)));
+  const std::string text = util::format("{:.2f} ms", took.count());
+  if (took <= kSlow) return ok(text);
+  return warn(text, "each run waits for two round trips; use a server that is nearer");
+}
+
+bool is_local(const redis::Server& server) {
+  return server.is_unix() || server.host == "localhost" || server.host == "::1" ||
+         server.host.starts_with("127.");
+}
+
+Judgement encryption(const ServerReport& report) {
+  const redis::Server& server = report.server;
+  if (server.tls != nullptr) {
+    if (server.tls->options().verify == redis::Verify::nothing) {
+      return warn("the certificate is not verified: anyone could impersonate the server",
+                  "use --cacert FILE instead of --insecure");
+    }
+    if (!report.certificate_end) return ok("the certificate was verified");
+    constexpr std::chrono::days kSoon{14};
+    const auto end = *report.certificate_end;
+    const auto left = end - std::chrono::system_clock::now();
+    const auto ms = std::chrono::duration_cast<Millis>(end.time_since_epoch());
+    const std::string date = rfc3339(lock::ServerTime{ms.count()}).substr(0, 10);
+    if (left >= kSoon) {
+      return ok("the certificate was verified; it is valid until " + date);
+    }
+    return warn(util::format("the certificate expires on {}, in {}", date,
+                             util::format_duration(std::chrono::floor<std::chrono::hours>(left))),
+                "renew the server's certificate: when it has expired, rlock does not connect");
+  }
+  if (is_local(server)) return ok("not needed: the connection does not leave this machine");
+  return warn("none: the password and the command lines cross the network in plain text",
+              "use rediss:// (TLS), or a private network");
+}
+
+std::string count_of(size_t some, size_t all) {
+  return util::format("{} of {}", some, all);
+}
+
+Judgement sentinels(const GroupReport& report) {
+  size_t answer = 0;
+  std::string errors;
+  bool denied = false;
+  for (const SentinelReport& one : report.sentinels) {
+    if (!one.error) {
+      ++answer;
+      continue;
+    }
+    errors += "; " + one.error->text;
+    denied = denied || one.error->kind == ErrorKind::denied;
+  }
+  const std::string text = count_of(answer, report.sentinels.size()) + " answer" + errors;
+  if (answer == report.sentinels.size()) return ok(text);
+  return graded(answer == 0 ? Grade::fail : Grade::warn, text,
+                denied ? "check sentinel_username and sentinel_password; this user needs " +
+                             std::string(redis::kSentinelAcl)
+                       : "check these sentinels, and the name of the master in the URL");
+}
+
+Judgement agreement(const GroupReport& report) {
+  std::string named;
+  bool unanimous = true;
+  const std::string* first = nullptr;
+  for (const SentinelReport& one : report.sentinels) {
+    if (one.error) continue;
+    if (first == nullptr) first = &one.master;
+    unanimous = unanimous && one.master == *first;
+    named +=
+        util::format("{}{} names {}", named.empty() ? "" : ", ", one.server.label(), one.master);
+  }
+  if (!report.master) {
+    return fail(named.empty() ? "no sentinel names a master" : "no majority: " + named,
+                "runs wait until a majority of the sentinels in the URL name the same master");
+  }
+  if (unanimous) return ok(report.master->label() + " (all sentinels agree)");
+  return warn(named, "a failover is under way, or a sentinel is cut off");
+}
+
+// Nothing without a master, which is another failure.
+Judgement failover(const GroupReport& report) {
+  if (!report.master) return std::nullopt;
+  for (const SentinelReport& one : report.sentinels) {
+    if (!one.no_quorum) continue;
+    const bool denied = one.no_quorum->kind == ErrorKind::denied;
+    return warn(one.no_quorum->text,
+                denied ? "allow this user to run SENTINEL CKQUORUM (+sentinel|ckquorum)"
+                       : "if the master fails now, no replica will take its place");
+  }
+  return ok("there are enough sentinels for a failover");
+}
+
+Judgement seeds(const ClusterReport& report) {
+  const size_t silent = report.seed_errors.size();
+  std::string text = count_of(report.seeds - silent, report.seeds) + " answer";
+  bool denied = false;
+  for (const Error& error : report.seed_errors) {
+    text += "; " + error.text;
+    denied = denied || error.kind == ErrorKind::denied;
+  }
+  if (silent == 0) return ok(text);
+  return graded(
+      silent == report.seeds ? Grade::fail : Grade::warn, text,
+      denied ? "check the user and the password, and allow this user to run CLUSTER INFO and "
+               "CLUSTER NODES (+cluster|info +cluster|nodes)"
+             : "check the URL, and that its servers are nodes of a cluster");
+}
+
+Judgement state(const ClusterReport& report) {
+  if (report.is_silent()) return std::nullopt;
+  if (report.state == "ok") return ok("the state of the cluster is ok");
+  return fail("the state of the cluster is " + (report.state.empty() ? "unknown" : report.state),
+              "redis-cli --cluster check HOST:PORT");
+}
+
+Judgement slots(const ClusterReport& report) {
+  if (report.is_silent()) return std::nullopt;
+  const std::string text = count_of(report.slots_served, redis::kSlots) + " slots are served";
+  if (report.slots_served == redis::kSlots) return ok(text);
+  return fail(text,
+              "locks in the other slots cannot be acquired: redis-cli --cluster fix HOST:PORT");
+}
+
+// Whether several URLs lead to as many different servers.
+Finding independence_of(const std::vector<ServerReport>& reports) {
+  std::map<std::string, std::string> seen;
+  for (const ServerReport& report : reports) {
+    const std::string id = report.info_field("run_id");
+    if (id.empty()) continue;
+    auto [before, fresh] = seen.emplace(id, report.server.label());
+    if (fresh) continue;
+    return fail(
+        util::format("{} and {} are the same server", before->second, report.server.label()),
+        "a quorum needs different servers: give each URL its own server");
+  }
+  if (seen.size() == reports.size()) return ok("all servers are different");
+  const bool some_silent =
+      std::any_of(reports.begin(), reports.end(),
+                  [](const ServerReport& report) { return report.contact_error.has_value(); });
+  if (some_silent) {
+    return warn("some servers did not answer: rlock cannot compare them",
+                "run doctor again when every server answers");
+  }
+  return warn("some servers do not report their identity (run_id)", kAllowInfo);
+}
+
+// ---- the rows: what is checked, in the order of the report ----
+
+Check named(const char* name, const Finding& finding) {
+  return {name, finding.grade, finding.detail, finding.advice};
+}
+
+template <class Report>
+struct Row {
+  const char* name;
+  Judgement (*judge)(const Report& report);
+};
+
+constexpr Row<ServerReport> kServerRows[] = {{"reachable", reachable},
+                                             {"version", version},
+                                             {"keys", keys},
+                                             {"commands", commands},
+                                             {"scripts", scripts},
+                                             {"waiting", waiting},
+                                             {"role", role},
+                                             {"counted", counted},
+                                             {"moving slots", moving_slots},
+                                             {"eviction", eviction},
+                                             {"persistence", persistence},
+                                             {"clock", clock},
+                                             {"round trip", round_trip},
+                                             {"tls", encryption},
+                                             {"replicas", replicas},
+                                             {"databases", databases}};
+
+constexpr Row<GroupReport> kGroupRows[] = {
+    {"sentinels", sentinels}, {"master", agreement}, {"failover", failover}};
+
+constexpr Row<ClusterReport> kClusterRows[] = {
+    {"seeds", seeds}, {"cluster", state}, {"slots", slots}};
+
+template <class Report>
+Diagnosis diagnosis_of(const Report& report, const std::string& label,
+                       std::span<const Row<std::type_identity_t<Report>>> rows) {
+  Diagnosis diagnosis{label, {}};
+  for (const Row<Report>& row : rows) {
+    if (auto finding = row.judge(report)) diagnosis.checks.push_back(named(row.name, *finding));
+  }
+  return diagnosis;
+}
+
+}  // namespace
+
+Diagnosis diagnose(const ServerReport& report) {
+  if (report.contact_error) return {report.server.label(), {contact_failure(report)}};
+  return diagnosis_of(report, report.server.label(), kServerRows);
+}
+
+Diagnosis diagnose(const GroupReport& report) {
+  return diagnosis_of(report, report.label, kGroupRows);
+}
+
+Diagnosis diagnose(const ClusterReport& report) {
+  return diagnosis_of(report, report.label, kClusterRows);
+}
+
+Check independence(const std::vector<ServerReport>& reports) {
+  return named("independence", independence_of(reports));
+}
+
+}  // namespace rlock::cli
