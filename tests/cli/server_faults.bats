@@ -132,6 +132,25 @@ load helpers/helpers
   run ! grep -l canary commands shown err waiter-err log environment
 }
 
+traced() { grep -q '^TracerPid:.*[1-9]' "/proc/$1/status"; }
+
+@test "a password file that hangs, as on a mount whose server is gone, costs no renewal" {
+  own --requirepass canary
+  redis() { redis-cli -s "$SERVER/s" -a canary --no-auth-warning "$@"; }
+  echo canary >password
+  hold hung -t 12 --event-log log --password-file "$here/password"
+  # For longer than the lease.
+  start strace -f -qq -o /dev/null -P "$here/password" -e trace=openat -e inject=openat:delay_enter=20s -p "$holder"
+  local tracer=$!
+  eventually traced "$holder"
+  # The renewal thread connects, and reads the password again.
+  one_more renewed
+  for _ in 1 2; do one_more renewed redis client kill type normal; done
+  [ "$(find "/proc/$holder/task" -mindepth 1 -maxdepth 1 | wc -l)" -gt 2 ]
+  ends_by KILL "$tracer"
+  let_go hung
+}
+
 @test "an outage is reported once while the command runs, and so is its end" {
   own
   hold outage -t 20 2>err

@@ -3,8 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <fstream>
 #include <thread>
 
+#include "redis/net/secret.hpp"
 #include "redis/store/redis_store.hpp"
 #include "redis_call.hpp"
 
@@ -57,6 +59,20 @@ lock::AcquireCall claim(const char* owner) {
   call.replicas = 1;
   return call;
 }
+
+// Its source never answers, as a file on a mount whose server is gone.
+class StuckSecret final : public redis::Secret {
+ public:
+  explicit StuckSecret(std::string last) : last_(std::move(last)) {}
+  std::string current() override { return last_; }
+  std::optional<TimePoint> refresh() override { return BootClock::now() + kPatience; }
+  std::optional<TimePoint> fetch(std::string_view) override { return BootClock::now() + kPatience; }
+  bool fetched() const override { return false; }
+  int fd() const override { return -1; }
+
+ private:
+  const std::string last_;
+};
 
 size_t waits(const RedisServer& server) {
   const std::string stats = server.cli({"INFO", "commandstats"});
@@ -365,4 +381,35 @@ TEST_CASE("a command that follows another goes over the same connection, or not 
   connection.follow({"SET", "k", "later"});
   CHECK_FALSE(finish(connection));
   CHECK(reply_text(call(connection, {"GET", "k"})) == "v");
+}
+
+TEST_CASE("a password whose source hangs stays in use, and one that is refused ends the request") {
+  RedisServer real({"--requirepass", "right"});
+  redis::Server server = at_socket(real);
+  server.secret = std::make_shared<StuckSecret>("right");
+  Connection connection(server);
+  CHECK(reply_text(call(connection, {"PING"})) == "PONG");
+
+  server.secret = std::make_shared<StuckSecret>("wrong");
+  Connection refused(server);
+  auto reply = call(refused, {"PING"});
+  REQUIRE_FALSE(reply);
+  CHECK(reply.error().kind == ErrorKind::denied);
+}
+
+TEST_CASE("a password that is rotated in its file is used by the next connection") {
+  RedisServer real({"--requirepass", "old"});
+  Scratch folder;
+  const std::string path = folder.file("password");
+  std::ofstream(path) << "old\n";
+  redis::Server server = at_socket(real);
+  auto secret = redis::secret_in_file(path);
+  REQUIRE(secret);
+  server.secret = *secret;
+  Connection connection(server);
+  CHECK(reply_text(call(connection, {"CONFIG", "SET", "requirepass", "new"})) == "OK");
+  std::ofstream(path) << "new\n";
+  connection.drop();
+  CHECK(reply_text(call(connection, {"PING"})) == "PONG");
+  CHECK(connection.contains_secret("it quotes new"));
 }

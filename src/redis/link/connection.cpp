@@ -312,7 +312,13 @@ void Connection::begin(TimePoint now) {
   }
   drop();
   if (follows_) return fail("the server closed the connection");
-  dial(now);
+  if (server_->secret == nullptr) return dial(now);
+  await_password(server_->secret->refresh());
+}
+
+void Connection::await_password(std::optional<TimePoint> until) {
+  phase_ = RequestPhase::fetching;
+  password_deadline_ = until.value_or(TimePoint::min());
 }
 
 void Connection::dial(TimePoint now) {
@@ -333,13 +339,13 @@ void Connection::handle_auth_error(Error why) {
   if (server_->secret == nullptr || auth_error_ || follows_) return end(why);
   drop();
   auth_error_ = std::move(why);
-  server_->secret->fetch(server_->password);
-  phase_ = RequestPhase::fetching;
+  await_password(server_->secret->fetch(server_->password));
 }
 
-void Connection::handle_new_password(TimePoint now) {
-  if (server_->secret->current() != server_->password) return dial(now);
-  end(*auth_error_);
+void Connection::handle_password(TimePoint now) {
+  const bool refused = auth_error_ && server_->secret->current() == server_->password;
+  if (refused) return end(*auth_error_);
+  dial(now);
 }
 
 void Connection::handle_connected(util::Fd fd) {
@@ -357,8 +363,9 @@ void Connection::handle_connected(util::Fd fd) {
 
 bool Connection::advance(TimePoint now) {
   if (phase_ == RequestPhase::asked) begin(now);
-  if (phase_ == RequestPhase::fetching && server_->secret->fetched()) {
-    handle_new_password(now);
+  if (phase_ == RequestPhase::fetching &&
+      (server_->secret->fetched() || now >= password_deadline_)) {
+    handle_password(now);
   }
   if (phase_ == RequestPhase::dialing && dialer_.advance(now)) {
     auto fd = dialer_.take();
@@ -499,7 +506,7 @@ void Connection::wants(std::vector<pollfd>& out) const {
 
 TimePoint Connection::due() const {
   if (phase_ == RequestPhase::dialing) return dialer_.due();
-  if (phase_ == RequestPhase::fetching && !server_->secret->fetched()) return TimePoint::max();
+  if (phase_ == RequestPhase::fetching && !server_->secret->fetched()) return password_deadline_;
   if (phase_ == RequestPhase::talking && handshake_.is_pending()) return handshake_deadline_;
   if (phase_ == RequestPhase::talking) return TimePoint::max();
   return phase_ == RequestPhase::idle ? TimePoint::max() : TimePoint::min();

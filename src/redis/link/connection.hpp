@@ -133,7 +133,8 @@ class Connection final : public Link {
 
   void begin(TimePoint now);
   void dial(TimePoint now);
-  void handle_new_password(TimePoint now);
+  void await_password(std::optional<TimePoint> until);
+  void handle_password(TimePoint now);
   void handle_connected(util::Fd fd);
   void talk();
   std::optional<Error> send_rest();
@@ -150,6 +151,7 @@ class Connection final : public Link {
   std::unique_ptr<Server> server_;  // at a stable address: the dialer refers to it
   Dialer dialer_;
   RequestPhase phase_ = RequestPhase::idle;
+  TimePoint password_deadline_;  // while it is fetched
   TimePoint handshake_deadline_;
   Handshake handshake_;  // of this socket
   std::unique_ptr<Stream> stream_;

@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -198,33 +199,19 @@ Result<std::string> read_secret(const std::string& path, int more_flags = 0) {
   return text;
 }
 
-class FileSecret final : public Secret {
- public:
-  FileSecret(std::string path, std::string first)
-      : path_(std::move(path)), last_(std::move(first)) {}
-
-  std::string current() override {
-    // A pipe is empty by now: its password stays in use, and nothing waits for another writer.
-    auto text = read_secret(path_, O_NONBLOCK);
-    std::lock_guard lock(mutex_);
-    if (text) last_ = *std::move(text);
-    return last_;
-  }
-  bool fetch(std::string_view) override { return false; }
-  bool fetched() const override { return true; }
-  int fd() const override { return -1; }
-
- private:
-  const std::string path_;
-  std::mutex mutex_;
-  std::string last_;
+// Where a password comes from, and when it is read again.
+struct Source {
+  std::function<Result<std::string>()> read;
+  bool at_each_connect = false;
+  Millis fetch_interval{0};  // between fetches
 };
 
-// The command runs on a thread of its own, which owns all that it uses.
-class CommandSecret final : public Secret {
+// Reads on a thread of its own, which owns all that it uses: a command takes its time, and a file
+// of a hung mount may never be read.
+class SourcedSecret final : public Secret {
  public:
-  CommandSecret(std::string command, std::string first) : shared_(std::make_shared<Shared>()) {
-    shared_->command = std::move(command);
+  SourcedSecret(Source source, std::string first) : shared_(std::make_shared<Shared>()) {
+    shared_->source = std::move(source);
     shared_->last = std::move(first);
     shared_->event.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   }
@@ -234,19 +221,25 @@ class CommandSecret final : public Secret {
     return shared_->last;
   }
 
-  bool fetch(std::string_view used) override {
-    constexpr Millis kMinInterval{5000};
+  // Renewals do not wait longer than this for a file. A password that comes later is used once the
+  // server refuses the last one.
+  std::optional<TimePoint> refresh() override {
+    constexpr Millis kPatience{100};
+    constexpr Millis kFresh{1'000};  // what the start of rlock has just read is not read again
+    if (!shared_->source.at_each_connect) return std::nullopt;
     std::lock_guard lock(shared_->mutex);
-    if (shared_->running) return true;
-    const TimePoint now = BootClock::now();
-    if (shared_->last != used || (shared_->began && now - *shared_->began < kMinInterval))
-      return false;
-    shared_->running = util::start_detached([shared = shared_] { run(*shared); }) == 0;
-    if (!shared_->running) return false;
-    shared_->began = now;
-    eventfd_t before = 0;
-    eventfd_read(shared_->event.get(), &before);
-    return true;
+    if (!shared_->running && (BootClock::now() - shared_->read_at < kFresh || !start())) {
+      return std::nullopt;
+    }
+    const TimePoint until = *shared_->began + kPatience;
+    return BootClock::now() < until ? std::optional(until) : std::nullopt;
+  }
+
+  std::optional<TimePoint> fetch(std::string_view used) override {
+    std::lock_guard lock(shared_->mutex);
+    if (shared_->last != used) return std::nullopt;
+    if (!shared_->running && (fetched_lately() || !start())) return std::nullopt;
+    return BootClock::now() + kTimeout;
   }
 
   bool fetched() const override {
@@ -257,18 +250,33 @@ class CommandSecret final : public Secret {
 
  private:
   struct Shared {
-    std::string command;
+    Source source;
     util::Fd event;
     std::mutex mutex;
     std::string last;
-    std::optional<TimePoint> began;  // of the last run on the thread
+    TimePoint read_at = BootClock::now();
+    std::optional<TimePoint> began;  // of the last read on the thread
     bool running = false;
   };
 
+  bool fetched_lately() const {
+    return shared_->began && BootClock::now() - *shared_->began < shared_->source.fetch_interval;
+  }
+
+  // Under the mutex.
+  bool start() {
+    eventfd_t before = 0;
+    eventfd_read(shared_->event.get(), &before);
+    shared_->running = util::start_detached([shared = shared_] { run(*shared); }) == 0;
+    if (shared_->running) shared_->began = BootClock::now();
+    return shared_->running;
+  }
+
   static void run(Shared& shared) {
-    auto secret = run_secret_command(shared.command);
+    auto secret = shared.source.read();
     std::lock_guard lock(shared.mutex);
     if (secret) shared.last = *std::move(secret);
+    shared.read_at = BootClock::now();
     shared.running = false;
     eventfd_write(shared.event.get(), 1);
   }
@@ -280,12 +288,17 @@ class CommandSecret final : public Secret {
 
 Result<std::shared_ptr<Secret>> secret_in_file(const std::string& path) {
   TRY(auto first, read_secret(path));
-  return std::shared_ptr<Secret>(std::make_shared<FileSecret>(path, std::move(first)));
+  // A pipe is empty by then: its password stays in use, and nothing waits for another writer.
+  Source file{[path] { return read_secret(path, O_NONBLOCK); }, true};
+  return std::shared_ptr<Secret>(
+      std::make_shared<SourcedSecret>(std::move(file), std::move(first)));
 }
 
 Result<std::shared_ptr<Secret>> secret_of_command(const std::string& command) {
   TRY(auto first, run_secret_command(command));
-  return std::shared_ptr<Secret>(std::make_shared<CommandSecret>(command, std::move(first)));
+  Source source{[command] { return run_secret_command(command); }, false, Millis(5000)};
+  return std::shared_ptr<Secret>(
+      std::make_shared<SourcedSecret>(std::move(source), std::move(first)));
 }
 
 }  // namespace rlock::redis

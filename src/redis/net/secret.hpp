@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,18 +24,22 @@ class Secret {
  public:
   virtual ~Secret() = default;
 
-  // The password to log in with now; never waits.
+  // The password that was read last; never waits.
   virtual std::string current() = 0;
-  // The server refused `used`. True: another one is being fetched; current() has it once fetched().
-  virtual bool fetch(std::string_view used) = 0;
+  // Before a connect: reads it again where that is done each time. Until when fetched() is worth
+  // waiting for; nullopt: current() will do.
+  virtual std::optional<TimePoint> refresh() = 0;
+  // The server refused `used`: fetches another one. Until when to wait for fetched(); nullopt:
+  // current() is newer, or none is being fetched.
+  virtual std::optional<TimePoint> fetch(std::string_view used) = 0;
   virtual bool fetched() const = 0;
   // Readable once fetched(); -1 for none.
   virtual int fd() const = 0;
 };
 
 // The content of a file without its last newline, read again at each connect, so that a rotated
-// password is used at once. While the file cannot be read its last password stays in use.
-// ErrorKind::config where it contains none now.
+// password is used at once. While the file cannot be read, or does not answer, as one of a hung
+// mount, its last password stays in use. ErrorKind::config where it contains none now.
 Result<std::shared_ptr<Secret>> secret_in_file(const std::string& path);
 
 // The output of `command`, which runs at once, and again when the server refuses its password, at
