@@ -28,8 +28,8 @@ enum class Retry { never, later };
 // (--fail-open)
 enum class Answered { no, yes };
 
-// What exactly went wrong, where the remedies of `rlock doctor` differ. Whoever makes an Error sets
-// it, because a text may be reworded.
+// What exactly went wrong, where the remedies of `rlock doctor` differ. The code that makes an
+// Error sets it, because a text may be reworded.
 enum class Cause {
   other,
   tls,                    // the two sides cannot agree on TLS

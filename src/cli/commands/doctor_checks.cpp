@@ -39,7 +39,7 @@ struct Finding {
 };
 
 // Nothing where the check does not apply.
-using Judgement = std::optional<Finding>;
+using MaybeFinding = std::optional<Finding>;
 
 Finding graded(Grade grade, std::string detail, std::string advice) {
   return {grade, std::move(detail), std::move(advice)};
@@ -53,7 +53,7 @@ Finding warn(std::string detail, std::string advice) {
 Finding fail(std::string detail, std::string advice) {
   return graded(Grade::fail, std::move(detail), std::move(advice));
 }
-// The server, or the ACL, does not tell.
+// INFO does not contain it, or the ACL denies INFO.
 Finding unknown() {
   return warn("unknown", kAllowInfo);
 }
@@ -190,7 +190,7 @@ Check contact_failure(const ServerReport& report) {
           remedy_for(error, "check the URL, the server, and the network to it")};
 }
 
-Judgement reachable(const ServerReport&) {
+MaybeFinding reachable(const ServerReport&) {
   return ok("the server answers");
 }
 
@@ -212,7 +212,7 @@ constexpr std::pair<const char*, const char*> kOtherServers[] = {
     {"garnet_version", "Garnet "},
     {"kvrocks_version", "Kvrocks "}};
 
-Judgement version(const ServerReport& report) {
+MaybeFinding version(const ServerReport& report) {
   constexpr Version kOldestRedis{6, 2};
   constexpr Version kOldestValkey{7, 2};
   for (const auto& [field, name] : kOtherServers) {
@@ -242,7 +242,7 @@ Judgement version(const ServerReport& report) {
 }
 
 // Nothing unless the ACL denies them.
-Judgement keys(const ServerReport& report) {
+MaybeFinding keys(const ServerReport& report) {
   if (!report.keys_denied) return std::nullopt;
   return fail(util::format("this user may not use keys that begin with \"{}\": its ACL or --prefix "
                            "names other ones",
@@ -250,7 +250,7 @@ Judgement keys(const ServerReport& report) {
               acl_remedy(report));
 }
 
-Judgement commands(const ServerReport& report) {
+MaybeFinding commands(const ServerReport& report) {
   if (report.keys_denied) return std::nullopt;
   if (!report.denied_commands.empty()) {
     return fail("this user may not run " + util::joined(report.denied_commands, ", "),
@@ -269,7 +269,7 @@ Judgement commands(const ServerReport& report) {
   return ok("this user may run every command that rlock needs");
 }
 
-Judgement scripts(const ServerReport& report) {
+MaybeFinding scripts(const ServerReport& report) {
   if (!report.atomic) {
     if (!report.atomic_error) return warn("not tested", kFixFirst);
     return warn("not tested: " + report.atomic_error->text,
@@ -282,7 +282,7 @@ Judgement scripts(const ServerReport& report) {
       "without disable-atomicity), or use another server");
 }
 
-Judgement waiting(const ServerReport& report) {
+MaybeFinding waiting(const ServerReport& report) {
   if (!report.blocking_error) return ok("waiters can block on the server");
   if (report.blocking_error->kind == ErrorKind::denied) return warn("not tested", kFixFirst);
   return warn(report.blocking_error->text + ": each waiter polls about once a second instead",
@@ -290,7 +290,7 @@ Judgement waiting(const ServerReport& report) {
 }
 
 // Nothing if the URL names no database, or if the server keeps its databases apart.
-Judgement databases(const ServerReport& report) {
+MaybeFinding databases(const ServerReport& report) {
   if (!report.single_database) return std::nullopt;
   const std::string db = "/" + std::to_string(report.server.db);
   return warn(
@@ -299,7 +299,7 @@ Judgement databases(const ServerReport& report) {
       util::format("remove {} from the URL, and use --prefix to keep locks apart", db));
 }
 
-Judgement role(const ServerReport& report) {
+MaybeFinding role(const ServerReport& report) {
   const std::string role = report.info_field("role");
   if (report.info_field("redis_mode") == "sentinel") {
     return fail("a Sentinel, not a server that stores data", "use redis+sentinel://HOST/MASTER");
@@ -316,7 +316,7 @@ Judgement role(const ServerReport& report) {
 }
 
 // Of a quorum's member.
-Judgement counted(const ServerReport& report) {
+MaybeFinding counted(const ServerReport& report) {
   if (report.use.kind != ServerKind::quorum_member) return std::nullopt;
   if (!report.not_counted) return ok("the quorum counts this server");
   const auto uptime = util::parse_number<int64_t>(report.info_field("uptime_in_seconds"));
@@ -329,7 +329,7 @@ Judgement counted(const ServerReport& report) {
 }
 
 // Of a cluster's node.
-Judgement moving_slots(const ServerReport& report) {
+MaybeFinding moving_slots(const ServerReport& report) {
   constexpr size_t kMostShown = 8;
   if (report.use.kind != ServerKind::cluster_node) return std::nullopt;
   std::vector<std::string> slots = report.moving_slots;
@@ -397,7 +397,7 @@ Finding confirming_replicas(const ServerReport& report) {
 }
 
 // With --replicas, and where a replica is to become the master.
-Judgement replicas(const ServerReport& report) {
+MaybeFinding replicas(const ServerReport& report) {
   if (report.use.replicas > 0) return confirming_replicas(report);
   const ServerKind kind = report.use.kind;
   if (kind != ServerKind::sentinel_master && kind != ServerKind::cluster_node) return std::nullopt;
@@ -412,7 +412,7 @@ Judgement replicas(const ServerReport& report) {
 }
 
 // All keys of a lock expire, so the volatile policies evict them, too.
-Judgement eviction(const ServerReport& report) {
+MaybeFinding eviction(const ServerReport& report) {
   const std::string policy = report.info_field("maxmemory_policy");
   if (policy.empty()) return unknown();
   if (policy == "noeviction") return ok(policy);
@@ -425,7 +425,7 @@ Judgement eviction(const ServerReport& report) {
       config_set(report, {"maxmemory-policy noeviction"}));
 }
 
-Judgement persistence(const ServerReport& report) {
+MaybeFinding persistence(const ServerReport& report) {
   const std::string advice = config_set(report, {"appendonly yes", "appendfsync always"});
   const std::string aof = report.info_field("aof_enabled");
   if (aof.empty() && !report.info_field("dragonfly_version").empty()) {
@@ -448,7 +448,7 @@ Judgement persistence(const ServerReport& report) {
       advice);
 }
 
-Judgement clock(const ServerReport& report) {
+MaybeFinding clock(const ServerReport& report) {
   constexpr Millis kFar{1'000};
   if (!report.clock_ahead) return warn("unknown", "allow this user to run TIME (+time)");
   const std::string text = ahead_of(*report.clock_ahead) + " this host";
@@ -458,7 +458,7 @@ Judgement clock(const ServerReport& report) {
               "messages do, and so does the order of tokens after a loss of data");
 }
 
-Judgement round_trip(const ServerReport& report) {
+MaybeFinding round_trip(const ServerReport& report) {
   constexpr Millis kSlow{50};
   auto took = std::chrono::duration<double, std::milli>(report.round_trip.value_or(Nanos(0)));
   const std::string text = util::format("{:.2f} ms", took.count());
@@ -471,7 +471,7 @@ bool is_local(const redis::Server& server) {
          server.host.starts_with("127.");
 }
 
-Judgement encryption(const ServerReport& report) {
+MaybeFinding encryption(const ServerReport& report) {
   const redis::Server& server = report.server;
   if (server.tls != nullptr) {
     if (server.tls->options().verify == redis::Verify::nothing) {
@@ -500,7 +500,7 @@ std::string count_of(size_t some, size_t all) {
   return util::format("{} of {}", some, all);
 }
 
-Judgement sentinels(const GroupReport& report) {
+MaybeFinding sentinels(const GroupReport& report) {
   size_t answer = 0;
   std::string errors;
   bool denied = false;
@@ -520,7 +520,7 @@ Judgement sentinels(const GroupReport& report) {
                        : "check these sentinels, and the name of the master in the URL");
 }
 
-Judgement agreement(const GroupReport& report) {
+MaybeFinding agreement(const GroupReport& report) {
   std::string named;
   bool unanimous = true;
   const std::string* first = nullptr;
@@ -540,7 +540,7 @@ Judgement agreement(const GroupReport& report) {
 }
 
 // Nothing without a master, which is another failure.
-Judgement failover(const GroupReport& report) {
+MaybeFinding failover(const GroupReport& report) {
   if (!report.master) return std::nullopt;
   for (const SentinelReport& one : report.sentinels) {
     if (!one.no_quorum) continue;
@@ -552,7 +552,7 @@ Judgement failover(const GroupReport& report) {
   return ok("there are enough sentinels for a failover");
 }
 
-Judgement seeds(const ClusterReport& report) {
+MaybeFinding seeds(const ClusterReport& report) {
   const size_t silent = report.seed_errors.size();
   std::string text = count_of(report.seeds - silent, report.seeds) + " answer";
   bool denied = false;
@@ -568,14 +568,14 @@ Judgement seeds(const ClusterReport& report) {
              : "check the URL, and that its servers are nodes of a cluster");
 }
 
-Judgement state(const ClusterReport& report) {
+MaybeFinding state(const ClusterReport& report) {
   if (report.is_silent()) return std::nullopt;
   if (report.state == "ok") return ok("the state of the cluster is ok");
   return fail("the state of the cluster is " + (report.state.empty() ? "unknown" : report.state),
               "redis-cli --cluster check HOST:PORT");
 }
 
-Judgement slots(const ClusterReport& report) {
+MaybeFinding slots(const ClusterReport& report) {
   if (report.is_silent()) return std::nullopt;
   const std::string text = count_of(report.slots_served, redis::kSlots) + " slots are served";
   if (report.slots_served == redis::kSlots) return ok(text);
@@ -615,7 +615,7 @@ Check named(const char* name, const Finding& finding) {
 template <class Report>
 struct Row {
   const char* name;
-  Judgement (*judge)(const Report& report);
+  MaybeFinding (*check)(const Report& report);
 };
 
 constexpr Row<ServerReport> kServerRows[] = {{"reachable", reachable},
@@ -646,7 +646,7 @@ Diagnosis diagnosis_of(const Report& report, const std::string& label,
                        std::span<const Row<std::type_identity_t<Report>>> rows) {
   Diagnosis diagnosis{label, {}};
   for (const Row<Report>& row : rows) {
-    if (auto finding = row.judge(report)) diagnosis.checks.push_back(named(row.name, *finding));
+    if (auto finding = row.check(report)) diagnosis.checks.push_back(named(row.name, *finding));
   }
   return diagnosis;
 }
