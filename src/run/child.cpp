@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <new>
 #include <string_view>
 
@@ -18,6 +19,9 @@ namespace rlock::run {
 namespace {
 
 constexpr char kShell[] = "/bin/sh";
+// By which sd_watchdog_enabled(3) and sd_listen_fds(3) know that they are meant.
+constexpr std::string_view kPidVariables[] = {"WATCHDOG_PID", "LISTEN_PID"};
+constexpr size_t kPidDigits = 10;
 
 std::string_view name_of(std::string_view entry) {
   return entry.substr(0, entry.find('='));
@@ -34,6 +38,13 @@ bool replaced(const char* inherited, const std::vector<std::string>& added) {
   });
 }
 
+bool names_pid(std::string_view entry, pid_t pid) {
+  const std::string_view name = name_of(entry);
+  const bool known = std::find(std::begin(kPidVariables), std::end(kPidVariables), name) !=
+                     std::end(kPidVariables);
+  return known && has_value(entry) && entry.substr(name.size() + 1) == std::to_string(pid);
+}
+
 // As execvp(3): whether a failure of one candidate lets the next one be tried.
 bool try_next(int error) noexcept {
   return error == ENOENT || error == ENOTDIR || error == EACCES || error == ESTALE ||
@@ -42,7 +53,7 @@ bool try_next(int error) noexcept {
 
 }  // namespace
 
-Child::Child(std::vector<std::string> argv, const std::vector<std::string>& added)
+Child::Child(std::vector<std::string> argv, const std::vector<std::string>& added, pid_t front)
     : words_(std::move(argv)), paths_(util::candidates_on_path(words_.front())), added_(added) {
   static char shell[] = "sh";
   shell_argv_ = {shell, nullptr};  // the path is known when it is tried
@@ -50,8 +61,17 @@ Child::Child(std::vector<std::string> argv, const std::vector<std::string>& adde
   shell_argv_.insert(shell_argv_.end(), argv_.begin() + 1, argv_.end());
   argv_.push_back(nullptr);
   shell_argv_.push_back(nullptr);
+  const pid_t rlock = front != 0 ? front : getpid();
   for (char** entry = environ; *entry != nullptr; ++entry) {
-    if (!replaced(*entry, added_)) environment_.push_back(*entry);
+    if (names_pid(*entry, rlock)) {
+      own_pids_.push_back(std::string(name_of(*entry)) + "=");
+    } else if (!replaced(*entry, added_)) {
+      environment_.push_back(*entry);
+    }
+  }
+  for (std::string& entry : own_pids_) {
+    entry.reserve(entry.size() + kPidDigits);
+    environment_.push_back(entry.data());
   }
   inherited_ = environment_.size();
   for (std::string& entry : added_) {
@@ -107,9 +127,17 @@ int Child::exec_child(void* argument) noexcept {
     state.exec_error.store(SharedState::kTooLate);
     _exit(127);
   }
+  child.set_own_pid();
   signals.restore_in_child();
   state.exec_error.store(child.try_all());
   _exit(127);
+}
+
+void Child::set_own_pid() noexcept {
+  for (std::string& entry : own_pids_) {
+    char digits[kPidDigits];
+    entry.append(digits, std::to_chars(digits, digits + sizeof digits, getpid()).ptr);
+  }
 }
 
 int Child::try_all() noexcept {

@@ -17,8 +17,8 @@ namespace rlock::run {
 class Child {
  public:
   // `added`: environment entries `NAME=value` that replace inherited ones of the same name; `NAME`
-  // alone removes that.
-  Child(std::vector<std::string> argv, const std::vector<std::string>& added);
+  // alone removes that. `front`: the pid by which a service manager knows rlock, 0 for its own.
+  Child(std::vector<std::string> argv, const std::vector<std::string>& added, pid_t front);
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
@@ -36,6 +36,7 @@ class Child {
  private:
   struct Start;
   static int exec_child(void* start) noexcept;
+  void set_own_pid() noexcept;
   int try_all() noexcept;
   int try_one(const char* path) noexcept;
 
@@ -44,8 +45,9 @@ class Child {
   std::vector<char*> argv_;
   std::vector<char*> shell_argv_;  // for a script without a first line: sh, its path, arguments
   std::vector<std::string> added_;
-  std::vector<char*> environment_;  // with room for all that is added
-  size_t inherited_ = 0;            // as many of these come first
+  std::vector<std::string> own_pids_;  // NAME=, with room for a pid: it becomes the command's own
+  std::vector<char*> environment_;     // with room for all that is added
+  size_t inherited_ = 0;               // as many of these come first
 };
 
 }  // namespace rlock::run

@@ -90,7 +90,7 @@ Guard::Guard(SharedState& state, util::Fd line)
 
 Result<std::unique_ptr<Guard>> Guard::fork(const RunContext& context,
                                            const std::vector<std::string>& environment) {
-  Child child(context.plan.argv, environment);
+  Child child(context.plan.argv, environment, context.plan.front);
   const bool contain = context.plan.contain;
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {

@@ -80,3 +80,24 @@ more_reports_than() { [ "$(wc -l <reports)" -gt "$1" ]; }
     [ -z "$stderr" ] || fail "$address: $stderr"
   done
 }
+
+# named PID OPTION…: what the command of a run finds, which was started as if its pid were PID.
+named() {
+  # shellcheck disable=SC2016 # both expand their own
+  sh -c 'pid=$1; [ "$pid" != own ] || pid=$$; shift; WATCHDOG_PID=$pid LISTEN_PID=$pid LISTEN_FDS=1 exec "$@"' sh "$1" \
+    rlock run "${@:2}" app -- sh -c 'echo "$WATCHDOG_PID $LISTEN_PID $LISTEN_FDS $$"'
+}
+
+@test "WATCHDOG_PID and LISTEN_PID that name rlock name the command, and that of a nested run; others stay" {
+  run -0 named own
+  # shellcheck disable=SC2206 # words on purpose
+  local seen=($output)
+  [ "$output" = "${seen[3]} ${seen[3]} 1 ${seen[3]}" ] || fail "$output"
+  run -0 named 1
+  [[ $output == "1 1 1 "* ]] || fail "$output"
+  run -0 sh -c 'WATCHDOG_PID=$$ exec rlock run outer -- rlock run inner -- sh -c "test \$WATCHDOG_PID = \$\$"'
+  # A shell with a job: rlock works in a child of the process that the service manager knows.
+  run -0 bash -c 'sleep 3 & WATCHDOG_PID=$$ exec rlock run app -- sh -c "test \$WATCHDOG_PID = \$\$"'
+  run -0 --separate-stderr env -u WATCHDOG_PID rlock run app -- sh -c 'echo "${WATCHDOG_PID-none}"'
+  [ "$output" = none ]
+}
