@@ -273,24 +273,24 @@ void RunObserver::event(const run::Event& event) {
 }
 
 // Never waits for stderr: a renewal, a kill or a release may be due, and renewals share the mutex.
-void RunObserver::print_or_queue(std::string_view message) {
+void RunObserver::print_or_queue(std::string_view message, Weight weight) {
   constexpr size_t kMaxUnprinted = size_t{64} * 1024;
   const bool dated = verbosity_ == Verbosity::verbose;
   if (unprinted_.size() < kMaxUnprinted) {
-    unprinted_ += message_line((dated ? utc_time(wall_clock()) + " " : "").append(message));
+    unprinted_ += message_line((dated ? utc_time(wall_clock()) + " " : "").append(message), weight);
   }
   unprinted_.erase(0, write_stderr(unprinted_, Millis(0)));
 }
 
-void RunObserver::report(const std::string& message) {
+void RunObserver::report(const std::string& message, Weight weight) {
   std::lock_guard guard(mutex_);
   line_.erase();
-  print_or_queue(message);
+  print_or_queue(message, weight);
 }
 
 // Not with -q.
 void RunObserver::warn(const std::string& message) {
-  if (verbosity_ != Verbosity::quiet) report("warning: " + message);
+  if (verbosity_ != Verbosity::quiet) report("warning: " + message, Weight::warning);
 }
 
 std::optional<run::Event> RunObserver::hold() const {
@@ -336,11 +336,12 @@ void RunObserver::exempted(const std::vector<std::string>& processes) {
 // Printed even with -q: the lock stays held until somebody acts.
 void RunObserver::cannot_end(const std::vector<std::string>& survivors) {
   report(util::format(
-      "{} stays locked: rlock cannot end {}. End it as its owner, or break the lock: rlock "
-      "force-unlock{} {}. To make rlock exit without releasing the lock, send a second TERM or INT "
-      "to pid {}",
-      in_quotes(name_.text()), in_a_row(survivors), lock_options_, typed_name(name_.text()),
-      getpid()));
+             "{} stays locked: rlock cannot end {}. End it as its owner, or break the lock: rlock "
+             "force-unlock{} {}. To make rlock exit without releasing the lock, send a second TERM "
+             "or INT to pid {}",
+             in_quotes(name_.text()), in_a_row(survivors), lock_options_, typed_name(name_.text()),
+             getpid()),
+         Weight::error);
 }
 
 void RunObserver::unheeded(int signal, Millis after, pid_t command) {
@@ -348,9 +349,10 @@ void RunObserver::unheeded(int signal, Millis after, pid_t command) {
   const std::string hint =
       command > 0 ? util::format(". To end it now, send KILL to pid {}", command) : "";
   report(util::format(
-      "{}: {} goes on {} after signal {} was passed on; rlock waits until it ends{}",
-      in_quotes(name_.text()), command > 0 ? "the command" : "what the command started",
-      util::format_duration(after), signal, hint));
+             "{}: {} goes on {} after signal {} was passed on; rlock waits until it ends{}",
+             in_quotes(name_.text()), command > 0 ? "the command" : "what the command started",
+             util::format_duration(after), signal, hint),
+         Weight::warning);
 }
 
 void RunObserver::still_releasing() {

@@ -6,6 +6,7 @@
 
 #include "cli/deadlock.hpp"
 #include "cli/event_log.hpp"
+#include "cli/output/console.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/service_manager.hpp"
 #include "cli/session.hpp"
@@ -119,8 +120,8 @@ class RunObserver final : public run::Observer {
   void report_if_due();
   void report_to_manager(const run::Event& event);
   std::string state_text(TimeStyle style = TimeStyle::duration) const;
-  void print_or_queue(std::string_view message);
-  void report(const std::string& message);
+  void print_or_queue(std::string_view message, Weight weight = Weight::notice);
+  void report(const std::string& message, Weight weight = Weight::notice);
   void warn(const std::string& message);
 
   const lock::LockName name_;

@@ -101,3 +101,22 @@ named() {
   run -0 --separate-stderr env -u WATCHDOG_PID rlock run app -- sh -c 'echo "${WATCHDOG_PID-none}"'
   [ "$output" = none ]
 }
+
+@test "in the journal errors and warnings have their priority, elsewhere and in another stream none" {
+  : >err
+  local journal
+  journal=$(stat -c %d:%i err)
+  run sh -c 'JOURNAL_STREAM=$1 rlock run -u "unix://$2/nobody" --connect-timeout 0.1 app -- true 2>>err' sh "$journal" "$here"
+  grep -q '^<3>rlock: .*nobody' err || fail "$(cat err)"
+  : >err
+  run -0 sh -c 'JOURNAL_STREAM=$1 rlock run -u "unix://$2/nobody" --connect-timeout 0.1 --fail-open app -- true 2>>err' sh "$journal" "$here"
+  grep -q '^<4>rlock: warning: ' err || fail "$(cat err)"
+  : >err
+  hold app
+  run -75 sh -c 'JOURNAL_STREAM=$1 rlock run -n app -- true 2>>err' sh "$journal"
+  grep -q '^rlock: .*busy' err || fail "$(cat err)"
+  let_go app
+  : >err
+  run sh -c 'JOURNAL_STREAM=1:1 rlock run -u "unix://$1/nobody" --connect-timeout 0.1 app -- true 2>>err' sh "$here"
+  grep -q '^rlock: ' err || fail "$(cat err)"
+}

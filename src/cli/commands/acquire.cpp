@@ -83,7 +83,7 @@ Result<std::optional<run::BackgroundRenewer>> background_renewer_for(const RunSe
                         verbosity_of(choices));
   auto describe = [&](const run::Notice& notice) {
     const std::string message = std::visit(text, notice);
-    return message.empty() ? message : message_line(message);
+    return message.empty() ? message : message_line(message, Weight::error);
   };
   TRY(auto background_renewer,
       run::BackgroundRenewer::start(settings.plan.claim, *std::move(process), session.make_server(),

@@ -53,7 +53,9 @@ Result<int> release(const LeaseId& lease, const Choices& choices) {
     return no_longer_held(lease, how_ended(reply), present_holder(session, lease.name),
                           session.server());
   }
-  if (choices.has(Opt::verbose)) print_message(in_quotes(lease.name.text()) + ": released");
+  if (choices.has(Opt::verbose)) {
+    print_message(in_quotes(lease.name.text()) + ": released", Weight::notice);
+  }
   return 0;
 }
 

@@ -115,13 +115,16 @@ Result<int> renew(RenewSettings& settings, const Choices& choices) {
     return Error{ErrorKind::internal, "the mode of the lock has changed in the meantime"};
   }
   if (*renewal == lock::Renewal::put_back && !choices.has(Opt::quiet)) {
-    print_message(util::format(
-        "{}: its lease had ended and was restored for {}; the server knows of no other holder "
-        "since",
-        in_quotes(settings.lease.name.text()), util::format_duration(settings.call.ttl)));
+    print_message(
+        util::format(
+            "{}: its lease had ended and was restored for {}; the server knows of no other holder "
+            "since",
+            in_quotes(settings.lease.name.text()), util::format_duration(settings.call.ttl)),
+        Weight::notice);
   } else if (choices.has(Opt::verbose)) {
     print_message(
-        util::format("{}: {}", in_quotes(settings.lease.name.text()), how_renewed(settings)));
+        util::format("{}: {}", in_quotes(settings.lease.name.text()), how_renewed(settings)),
+        Weight::notice);
   }
   return 0;
 }

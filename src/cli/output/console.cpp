@@ -9,9 +9,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 
 #include "util/fd.hpp"
 #include "util/process.hpp"
+#include "util/text.hpp"
 
 namespace rlock::cli {
 namespace {
@@ -61,6 +63,14 @@ size_t write_within(int target, std::string_view text, Millis bound) {
   return written;
 }
 
+// JOURNAL_STREAM is inherited by programs whose stderr is another one. [systemd.exec(5)]
+bool stderr_is_journal() {
+  const char* stream = std::getenv("JOURNAL_STREAM");
+  struct stat info {};
+  return stream != nullptr && fstat(STDERR_FILENO, &info) == 0 &&
+         stream == util::format("{}:{}", info.st_dev, info.st_ino);
+}
+
 }  // namespace
 
 size_t write_stderr(std::string_view text, Millis bound) {
@@ -71,12 +81,15 @@ size_t write_screen(std::string_view text, Millis bound) {
   return write_within(STDOUT_FILENO, text, bound);
 }
 
-void print_message(std::string_view message) {
-  write_stderr(message_line(message), kFinalPrintTimeout);
+void print_message(std::string_view message, Weight weight) {
+  write_stderr(message_line(message, weight), kFinalPrintTimeout);
 }
 
-std::string message_line(std::string_view message) {
-  return "rlock: " + std::string(message) + "\n";
+std::string message_line(std::string_view message, Weight weight) {
+  const bool warns = weight == Weight::warning || message.starts_with("warning: ");
+  const bool marked = (warns || weight == Weight::error) && stderr_is_journal();
+  const char* priority = !marked ? "" : warns ? "<4>" : "<3>";  // as sd-daemon(3) says
+  return util::format("{}rlock: {}\n", priority, message);
 }
 
 Status print(std::string_view text, WithoutReader without_reader) {

@@ -19,9 +19,13 @@ size_t write_screen(std::string_view text, Millis bound);
 // For messages that are printed when no lock is held any more.
 inline constexpr Millis kFinalPrintTimeout{1000};
 
+// How much a message matters, if stderr is systemd's journal: its priority. One that begins with
+// `warning: ` is a warning in any case.
+enum class Weight { notice, warning, error };
+
 // One line `rlock: …` on stderr, within kFinalPrintTimeout.
-void print_message(std::string_view message);
-std::string message_line(std::string_view message);  // that line
+void print_message(std::string_view message, Weight weight = Weight::error);
+std::string message_line(std::string_view message, Weight weight);  // that line
 
 enum class WithoutReader { ignored, error };  // the reader of a pipe has gone
 
