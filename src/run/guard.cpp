@@ -3,64 +3,25 @@
 #include "run/guard.hpp"
 
 #include <fcntl.h>
-#include <linux/sched.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <set>
 
 #include "lock/timing.hpp"
+#include "run/contain.hpp"
 #include "util/boot_timer.hpp"
 #include "util/process.hpp"
 #include "util/text.hpp"
 
 namespace rlock::run {
-namespace {
-
-// As fork(), for the guard of a contained run: into new namespaces, where it enters them. In a user
-// namespace, too, where those of processes are refused without.
-pid_t fork_contained(SharedState& state, int line) {
-  const uid_t user = geteuid();
-  const gid_t group = getegid();
-  clone_args args{};
-  args.exit_signal = SIGCHLD;
-  for (bool own_users : {false, true}) {
-    args.flags = CLONE_NEWPID | CLONE_NEWNS | (own_users ? CLONE_NEWUSER : 0);
-    const auto pid = static_cast<pid_t>(syscall(SYS_clone3, &args, sizeof args));
-    if (pid == 0) contain_guard(state, line, own_users, user, group);
-    if (pid >= 0 || errno != EPERM) return pid;
-  }
-  return -1;
-}
-
-Error cannot_contain(int error) {
-  return {
-      ErrorKind::system,
-      util::format("cannot contain the command: the kernel refuses a pid namespace with a /proc "
-                   "of its own: {}: run rlock as root, allow users to make user namespaces, or "
-                   "leave out --contain",
-                   std::strerror(error))};
-}
-
-// Until the guard at the other end of `line` is in its namespaces.
-Status await_contained(int line, SharedState& state) {
-  char ready;
-  ssize_t got = 0;
-  while ((got = recv(line, &ready, 1, 0)) < 0 && errno == EINTR) continue;
-  if (got == 1) return Done{};
-  const int error = state.start_error.exchange(0);
-  return cannot_contain(error != 0 ? error : ECHILD);
-}
-
-}  // namespace
 
 // rlock in the place of a dead guard: its processes have become children of rlock. It stays in the
 // usual class: a command of real time, which leaves that a share of the processor, would starve it
@@ -90,8 +51,9 @@ Guard::Guard(SharedState& state, util::Fd line)
 
 Result<std::unique_ptr<Guard>> Guard::fork(const RunContext& context,
                                            const std::vector<std::string>& environment) {
+  const Contain contain = context.plan.contain;
+  const bool contained = contain != Contain::no;
   Child child(context.plan.argv, environment, context.plan.front);
-  const bool contain = context.plan.contain;
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     return util::system_error("cannot start the guard: socketpair");
@@ -105,37 +67,20 @@ Result<std::unique_ptr<Guard>> Guard::fork(const RunContext& context,
   if (!signals) return util::system_error("cannot start the guard: signalfd");
   // Signals are blocked from birth: a ^Z must not stop the guard before it has left our group.
   util::SignalBlock all;
-  const pid_t pid = contain ? fork_contained(context.state, theirs.get()) : _Fork();
+  const pid_t pid = contained ? fork_contained(contain, context.state, theirs.get()) : _Fork();
   if (pid == 0) {
     guard_process({context, child, guard->session_, guard->line_.get(), theirs.get(), timer.fd(),
                    signals.get()});
   }
-  if (pid < 0)
-    return contain ? cannot_contain(errno) : util::system_error("cannot start the guard: fork");
+  if (pid < 0) {
+    return contained ? cannot_contain(contain) : util::system_error("cannot start the guard: fork");
+  }
   guard->pid_ = pid;
   guard->pidfd_ = util::open_pidfd(pid);
-  if (!contain) return guard;
+  if (!contained) return guard;
   theirs.reset();
-  TRY_STATUS(await_contained(guard->line_.get(), context.state));
+  TRY_STATUS(await_contained(contain, pid, guard->line_.get(), context.state));
   return guard;
-}
-
-Status try_to_contain() {
-  TRY(auto state, map_shared_state());
-  int ends[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-    return util::system_error("cannot start the guard: socketpair");
-  }
-  util::Fd line(ends[0]);
-  util::Fd theirs(ends[1]);
-  util::SignalBlock all;
-  const pid_t pid = fork_contained(*state, theirs.get());
-  if (pid == 0) _exit(0);
-  if (pid < 0) return cannot_contain(errno);
-  theirs.reset();
-  Status contained = await_contained(line.get(), *state);
-  while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) continue;
-  return contained;
 }
 
 bool Guard::start(Grouping grouping, const std::vector<std::string>& environment) {
@@ -189,9 +134,7 @@ pid_t Guard::command() const {
 // command, which it started before all others, is the first of its children until it is reaped.
 void Guard::find_command() {
   if (command_ > 0 || state_.command <= 0 || !util::proc_is_ours()) return;
-  const util::Fd folder(util::open_process(pid_));
-  const util::Fd tasks(openat(folder.get(), "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const util::Fd list(util::open_children(tasks.get(), pid_));
+  const util::Fd list(util::open_children_of(pid_));
   pid_t first = -1;
   auto take = [&](pid_t pid) {
     first = pid;
@@ -205,7 +148,8 @@ void Guard::read_reports() {
   char report;
   ssize_t got = 0;
   while ((got = recv(line_.get(), &report, 1, MSG_DONTWAIT)) > 0) continue;
-  hung_up_ = got == 0 || (errno != EAGAIN && errno != EINTR);
+  const bool open = got != 0 && (errno == EAGAIN || errno == EINTR);
+  if (!open && !std::exchange(hung_up_, true)) hung_up_at_ = BootClock::now();
 }
 
 void Guard::order(const GuardOrder& order) const {
@@ -241,14 +185,13 @@ void Guard::tend(TimePoint now) {
   const bool stopped = changed && info.si_code == CLD_STOPPED;
   if (stopped) kill(pid_, SIGCONT);
   if ((changed && !stopped) || dead()) {
+    if (changed && info.si_code != CLD_EXITED) killed_by_ = info.si_status;
     if (!over()) died(now);
     pid_ = -1;
     return;
   }
   if (state_.left) end();
-  if (is_init() && given_up_ && now - progress_at_ >= timing::kNamespaceDyingTime) {
-    state_.phase = CommandPhase::stuck;  // the guard itself cannot say so any more
-  }
+  if (is_init()) tend_namespace(now);
   if (!ending_ || given_up_ || state_.phase == CommandPhase::stuck) return;
   const uint64_t progress = state_.progress;
   if (progress != progress_) {
@@ -258,20 +201,68 @@ void Guard::tend(TimePoint now) {
     // Its children become ours when it is dead, which a debugger may delay.
     kill(pid_, SIGKILL);
     given_up_ = true;
+    next_look_ = now + timing::kDyingTime;
   }
+}
+
+// The kernel ends the namespace before its init is dead, which what hangs in the kernel delays, and
+// a debugger that does not reap. The guard itself cannot say so any more.
+void Guard::tend_namespace(TimePoint now) {
+  if (hung_up_ && !ending_ && now - hung_up_at_ >= timing::kGuardProgress) {
+    lost_ = true;
+    end();
+  }
+  if (!given_up_ || now < next_look_) return;
+  next_look_ = now + timing::kStuckPause;
+  if (only_zombies_are_left()) {
+    state_.phase = CommandPhase::over;
+  } else if (now - progress_at_ >= timing::kNamespaceDyingTime) {
+    state_.phase = CommandPhase::stuck;
+  }
+}
+
+// An orphan of the namespace becomes a child of its init before its parent is a zombie: nothing
+// lives if the list has no new child after all that it had were found dead.
+bool Guard::only_zombies_are_left() const {
+  if (!util::proc_is_ours()) return false;
+  std::set<pid_t> dead;
+  bool alive = false;
+  for (size_t fresh = 1; fresh > 0 && !alive;) {
+    const util::Fd list(util::open_children_of(pid_));
+    if (!list) return false;
+    fresh = 0;
+    util::for_each_child_in(list.get(), [&](pid_t pid) {
+      if (!dead.insert(pid).second) return true;
+      ++fresh;
+      const auto stat = util::read_stat(pid);
+      alive = stat && stat->alive();
+      return !alive;
+    });
+  }
+  return !alive;
+}
+
+std::string Guard::death() const {
+  std::string text = "the guard process was killed";
+  if (killed_by_ != 0) text = "the guard process was " + util::killed_by(killed_by_);
+  if (killed_by_ != SIGSYS) return text;
+  return text +
+         ": a seccomp filter forbids a system call; in a systemd unit, allow @system-service by "
+         "SystemCallFilter=";
 }
 
 TimePoint Guard::due() const {
   if (successor_) return successor_->next_round();
   if (over()) return TimePoint::max();
   if (hung_up_ && pid_ > 0 && !pidfd_) return BootClock::now() + timing::kGuardProgress;
-  if (!ending_ || state_.phase == CommandPhase::stuck) return TimePoint::max();
-  if (given_up_) return is_init() ? progress_at_ + timing::kNamespaceDyingTime : TimePoint::max();
+  if (is_init() && hung_up_ && !ending_) return hung_up_at_ + timing::kGuardProgress;
+  if (given_up_ && is_init()) return next_look_;
+  if (!ending_ || given_up_ || state_.phase == CommandPhase::stuck) return TimePoint::max();
   return progress_at_ + timing::kGuardProgress;
 }
 
 void Guard::died(TimePoint now) {
-  lost_ = !ending_ && !state_.left;
+  lost_ = lost_ || (!ending_ && !state_.left);
   if (is_init()) {
     state_.phase = CommandPhase::over;
     return;

@@ -1,4 +1,4 @@
-// Runs in rlock, on the main thread; guard_process() and contain_guard() in the guard.
+// Runs in rlock, on the main thread; guard_process() in the guard.
 #pragma once
 
 #include <sys/types.h>
@@ -66,11 +66,6 @@ struct GuardTask {
 // Async-signal-safe throughout: another thread of rlock may hold the allocator.
 [[noreturn]] void guard_process(const GuardTask& task) noexcept;
 
-// By the guard of a contained run after its fork, born with all signals blocked: enters its
-// namespaces as `user` and `group`, and sends a byte over `line`. Exits where it is refused, with
-// the state's start_error. `own_users`: in a user namespace of its own, too. Async-signal-safe.
-void contain_guard(SharedState& state, int line, bool own_users, uid_t user, gid_t group) noexcept;
-
 // A small process between rlock and the command, whose parent it is. It ends the command with all
 // that descends from it when the state's kill time passes or when rlock is gone. When the guard
 // itself is dead, rlock does that. [docs/SUPERVISION.md, "The guard"]
@@ -116,6 +111,8 @@ class Guard {
   TimePoint due() const;
   // Whether the guard died before its work was done, and not by rlock: the command is being ended.
   bool was_lost() const { return lost_; }
+  // How the lost guard died, for a message.
+  std::string death() const;
   // Whether the guard is dead, so that rlock ends and reaps its descendants.
   bool has_taken_over() const { return successor_ != nullptr; }
 
@@ -128,6 +125,8 @@ class Guard {
   bool is_init() const { return state_.guard == 1 && pid_ != 1; }
   bool dead() const;
   void find_command();
+  bool only_zombies_are_left() const;
+  void tend_namespace(TimePoint now);
   void died(TimePoint now);
 
   SharedState& state_;
@@ -138,15 +137,15 @@ class Guard {
   util::Fd pidfd_;      // none before Linux 5.3
   pid_t session_;
   bool hung_up_ = false;  // nothing more is to be read: the guard has left, or is dead
+  TimePoint hung_up_at_;
   bool lost_ = false;
+  int killed_by_ = 0;      // the signal; 0: none, or it is not known
   bool ending_ = false;    // was asked to end it all
   bool given_up_ = false;  // and killed, since it did not
   uint64_t progress_ = 0;
   TimePoint progress_at_;
+  TimePoint next_look_;  // at what is left of the namespace
   std::unique_ptr<Successor> successor_;
 };
-
-// Whether --contain works on this host; ErrorKind::system says why not.
-Status try_to_contain();
 
 }  // namespace rlock::run

@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -15,7 +14,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <new>
 
@@ -62,32 +60,6 @@ const GuardStart& await_start(const GuardTask& task) noexcept {
   if (got < kHeader) _exit(0);
   if (start.entries > 0) task.child.set_added(start.text, start.entries);
   return start;
-}
-
-bool write_file(const char* path, const char* text, size_t size) noexcept {
-  util::Fd file(open(path, O_WRONLY | O_CLOEXEC));
-  return file && write(file.get(), text, size) == static_cast<ssize_t>(size);
-}
-
-// That one id, which stays what it is.
-bool map_id(const char* path, unsigned id) noexcept {
-  char text[32];
-  char* at = std::to_chars(text, text + sizeof text, id).ptr;
-  *at++ = ' ';
-  at = std::to_chars(at, text + sizeof text, id).ptr;
-  std::memcpy(at, " 1", 2);
-  return write_file(path, text, static_cast<size_t>(at + 2 - text));
-}
-
-bool map_ids(uid_t user, gid_t group) noexcept {
-  return write_file("/proc/self/setgroups", "deny", 4) && map_id("/proc/self/uid_map", user) &&
-         map_id("/proc/self/gid_map", group);
-}
-
-// What is mounted outside of the namespace is seen inside, but not the other way round.
-bool mount_proc() noexcept {
-  return mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0 &&
-         mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0;
 }
 
 class GuardProcess {
@@ -399,14 +371,6 @@ class GuardProcess {
 };
 
 }  // namespace
-
-void contain_guard(SharedState& state, int line, bool own_users, uid_t user, gid_t group) noexcept {
-  if ((own_users && !map_ids(user, group)) || !mount_proc()) {
-    state.start_error = errno;
-    _exit(0);
-  }
-  send(line, "", 1, MSG_NOSIGNAL);
-}
 
 void guard_process(const GuardTask& task) noexcept {
   close(task.rlocks_end);  // else neither we nor the command before its exec would miss rlock

@@ -300,7 +300,8 @@ class EarlyGuard {
 
   // Where it cannot be had nothing is reported: after the grant it is tried again.
   void prepare() {
-    if (!guard_ && !context_.plan.contain && guard_may_be_discarded()) (void)fork();
+    const bool contained = context_.plan.contain != Contain::no;
+    if (!guard_ && !contained && guard_may_be_discarded()) (void)fork();
   }
   // The environment of the grant comes later, see Guard::start().
   Status fork() {
@@ -482,7 +483,7 @@ RunOutcome hold_and_run(Plan plan, const Connections& connections, Observer& obs
   }
   EarlyGuard early(context);
   // What the kernel refuses is known before a lock is asked for.
-  if (plan.contain) TRY_STATUS(early.fork());
+  if (plan.contain != Contain::no) TRY_STATUS(early.fork());
   auto acquired = acquire_with(&early, plan, connections.store, observer, signals, -1);
   if (auto* without = std::get_if<RunOutcome>(&acquired)) return std::move(*without);
   return run_held(context, std::get<HeldLock>(acquired), early.take());

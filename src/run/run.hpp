@@ -21,6 +21,13 @@ class SharedState;
 
 enum class OnLost { terminate, ignore };
 
+// Whether the command is in a pid namespace of its own, which ends with its guard. as_user: in a
+// user namespace, too, which needs no CAP_SYS_ADMIN, but has no other users.
+enum class Contain { no, with_rights, as_user };
+
+// Whether that works on this host; ErrorKind::system says why not.
+Status try_to_contain(Contain how);
+
 // When the lock may be released: when the command has ended, or all that it started has, too.
 enum class ReleaseAfter { command, descendants };
 
@@ -69,8 +76,8 @@ struct Plan {
   OnLost on_lost = OnLost::terminate;
   ReleaseAfter until = ReleaseAfter::command;
   lock::Watchdog watchdog = lock::Watchdog::renew;
-  pid_t front = 0;        // see leave_callers_children()
-  bool contain = false;   // in a pid namespace of its own, which ends with its guard
+  pid_t front = 0;  // see leave_callers_children()
+  Contain contain = Contain::no;
   bool unlocked = false;  // no lock is held: nothing is kept for anybody
 };
 

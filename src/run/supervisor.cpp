@@ -242,7 +242,7 @@ class Supervisor {
   void tend(TimePoint now) {
     guard_->tend(now);
     if (guard_->was_lost() && !termination_) {
-      result_.error = Error{ErrorKind::system, "the guard process was killed"};
+      result_.error = Error{ErrorKind::system, guard_->death()};
       termination_ = Termination{EndCause::no_guard, now, true, now};
       emit(EventKind::killed, to_string(EndCause::no_guard));
     }

@@ -1,9 +1,12 @@
 #include "util/process.hpp"
 
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -152,6 +155,12 @@ int open_children(int tasks, pid_t thread) noexcept {
   return openat(tasks, ProcPath(thread, "children", "").text, O_RDONLY | O_CLOEXEC);
 }
 
+int open_children_of(pid_t pid) noexcept {
+  const Fd folder(open_process(pid));
+  const Fd tasks(openat(folder.get(), "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return open_children(tasks.get(), pid);
+}
+
 bool ignores_in(int folder, int signal) noexcept {
   return StatusFile(folder).has_signal("\nSigIgn:\t", signal);
 }
@@ -275,6 +284,29 @@ bool ask_guards_for_exemption() noexcept {
     if (pid == 0 && restarts++ < kRestarts) pid = getppid();
   }
   return !look_at(1).guard;
+}
+
+std::string killed_by(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return util::format("killed by signal {}{}", signal,
+                      name != nullptr ? util::format(" (SIG{})", name) : "");
+}
+
+bool has_syscall_filter() noexcept {
+  return prctl(PR_GET_SECCOMP) == SECCOMP_MODE_FILTER;
+}
+
+bool filter_allows(void (*tried)() noexcept) noexcept {
+  if (!has_syscall_filter()) return true;
+  const pid_t child = _Fork();
+  if (child == 0) {
+    prctl(PR_SET_DUMPABLE, 0);  // nobody needs its core
+    tried();
+    _exit(0);
+  }
+  int status = -1;
+  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  return child > 0 && WIFEXITED(status);
 }
 
 Error system_error(std::string_view what, int error) {

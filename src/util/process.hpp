@@ -57,6 +57,9 @@ int open_process(pid_t pid) noexcept;
 // -1 with errno where it cannot be had.
 int open_children(int tasks, pid_t thread) noexcept;
 
+// That of the main thread of a process.
+int open_children_of(pid_t pid) noexcept;
+
 // Whether the process whose folder is open ignores `signal`; false where /proc does not say.
 bool ignores_in(int folder, int signal) noexcept;
 
@@ -157,6 +160,17 @@ class ProcessHandle {
   Fd pidfd_;
   std::optional<uint64_t> born_;  // where /proc shows it to us
 };
+
+// `killed by signal 9 (SIGKILL)`
+std::string killed_by(int signal);
+
+// Whether a seccomp filter applies to this process. Async-signal-safe.
+bool has_syscall_filter() noexcept;
+
+// Whether a filter lets this process make the system calls of `tried`, and does not kill it for
+// them: a child tries. At once where there is no filter. The caller reaps children on no other
+// thread. Async-signal-safe.
+bool filter_allows(void (*tried)() noexcept) noexcept;
 
 // ErrorKind::system: what the system refused, and why.
 Error system_error(std::string_view what, int error = errno);

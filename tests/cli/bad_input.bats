@@ -77,6 +77,7 @@ name -- ''
 name other -- touch started
 name touch started
 --supersede 9 -- touch started | --supersede=9
+--contain user -- touch started | --contain=user
 name -c 'touch started' -- touch started
 END
 }
@@ -115,6 +116,7 @@ END
 --once \$'a\nb' -- touch started | control characters
 --supersede= -- touch started | --supersede
 --supersede=x -- touch started | --supersede
+--contain=root -- touch started | --contain takes no value but user, not "root"
 --supersede=-1 -- touch started | --supersede
 --format odd -- touch started | native
 --urgent=0 -- touch started | --urgent must be longer than 0, and at most 24h

@@ -26,13 +26,26 @@ advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | 
   [ "$(grep -E '^  (ok|warn|fail) ' <<<"$output" | grep -cv ' version ')" -eq 0 ]
 }
 
-@test "the doctor says whether --contain works here, which is never a fault" {
+@test "the doctor says whether --contain and --contain=user work here, which is never a fault" {
   run -0 rlock doctor --json
-  local works="rlock run --contain works on this host"
-  rlock run --contain c -- true || works="cannot contain the command: "
-  [[ $(jq -r .contain.detail <<<"$output") == "$works"* ]] || fail "$output"
-  run -0 strace -qq -o /dev/null -e trace=clone3 -e inject=clone3:error=ENOSYS rlock doctor
-  [[ $output == *"this host"*"ok    contain"*"cannot contain the command: "*"not implemented"* ]] || fail "$output"
+  local form works
+  for form in contain contain=user; do
+    works="rlock run --$form works on this host"
+    rlock run "--$form" c -- true || works="cannot contain the command: "
+    [[ $(jq -r ".${form/=/_}.detail" <<<"$output") == "$works"* ]] || fail "$form: $output"
+  done
+  run -0 strace -qq -o /dev/null -e trace=clone -e inject=clone:error=ENOSYS rlock doctor
+  [[ $output == *"this host"*"ok    contain "*"cannot contain the command: "*"not implemented"*"ok    contain user "*"in a user namespace: "* ]] ||
+    fail "$output"
+}
+
+@test "the doctor warns where /proc does not show what a command starts" {
+  run -0 rlock doctor
+  [[ $output == *"ok    proc  "* ]] || fail "$output"
+  unshare -m sh -c 'mount -t tmpfs none /proc' 2>/dev/null || skip "this machine refuses new namespaces"
+  run -0 unshare -m sh -c 'mount -t tmpfs none /proc; rlock doctor'
+  [[ $output == *"warn  proc  "*"-> mount /proc"* ]] || fail "$output"
+  run -1 unshare -m sh -c 'mount -t tmpfs none /proc; rlock doctor -q --strict'
 }
 
 @test "no server: 78; nobody answers, or a server that is silent: fail, exit 1, and what to do" {

@@ -1,32 +1,39 @@
 """--contain: the guard is the init of a pid namespace of its own, and the kernel ends all in there with it. [docs/SUPERVISION.md, "Contained runs"]"""
+import ctypes
 import os
 import signal
+import threading
 import time
 
 from breed import Trees
-from support import RLOCK, STRACE, child_of, gone, named_below, needs, needs_root, note, send, stopped, until
+from support import RLOCK, STRACE, Case, child_of, gone, named_below, needs, needs_root, note, send, stopped, until
 from terminal import PROMPT, Shell
 
+NO_NAMESPACES = ["strace", "-qq", "-o", "/dev/null", "-e", "trace=clone", "-e", "inject=clone:error=EPERM"]
 NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+
+
+PTRACE_SEIZE = 0x4206
 
 
 class Contained(Trees):
     before = []
+    option = "--contain"
 
     def setUp(self):
         super().setUp()
-        tried = self.run_program([*self.before, RLOCK, "run", "--contain", "tried", "--", "true"])
+        tried = self.run_program([*self.before, RLOCK, "run", self.option, "tried", "--", "true"])
         if tried.returncode == 71 and "cannot contain" in tried.stderr:
             self.skipTest("no namespaces here: " + tried.stderr)
 
     def contained(self, name, script, *options, **how):
-        return self.hold(name, script, "-q", "--contain", *options, before=self.before, **how)
+        return self.hold(name, script, "-q", self.option, *options, before=self.before, **how)
 
     def sessions(self, count):
-        return self.work("sessions", f"$B sessions {count} & echo on; wait", "-q", "--contain", births=count + 1, before=self.before)
+        return self.work("sessions", f"$B sessions {count} & echo on; wait", "-q", self.option, births=count + 1, before=self.before)
 
     def run_contained(self, *words):
-        return self.run_program([*self.before, RLOCK, "run", "--contain", *words])
+        return self.run_program([*self.before, RLOCK, "run", self.option, *words])
 
     def guard(self, holder):
         return child_of(holder.pid, "lease-guard")
@@ -120,14 +127,14 @@ class Contained(Trees):
         """Inside, the lock is entered, others are taken, and namespaces lie in each other."""
         got = self.run_contained("outer", "--", "sh", "-c", f"""
             {RLOCK} run outer -- echo entered
-            {RLOCK} run --contain outer -- sh -c 'echo again $$'
-            {RLOCK} run --contain inner -- sh -c '{RLOCK} run --contain third -- sh -c "echo third; exit 3"'""")
+            {RLOCK} run {self.option} outer -- sh -c 'echo again $$'
+            {RLOCK} run {self.option} inner -- sh -c '{RLOCK} run {self.option} third -- sh -c "echo third; exit 3"'""")
         self.assertEqual((got.returncode, got.stdout), (3, "entered\nagain 2\nthird\n"), got)
         for name in "outer", "inner", "third":
             self.assert_nothing_left(name)
 
     def test_nested_ends_with_the_outer_one(self):
-        holder = self.contained("outer", f"exec {RLOCK} run -q --contain inner -- sh -c 'setsid sleep 1000 & echo on; sleep 1000'")
+        holder = self.contained("outer", f"exec {RLOCK} run -q {self.option} inner -- sh -c 'setsid sleep 1000 & echo on; sleep 1000'")
         send(holder.pid, signal.SIGKILL)
         holder.family.await_end()
 
@@ -142,6 +149,51 @@ class Contained(Trees):
         free = self.run_program([RLOCK, "status", *url, "outer"]).returncode
         self.run_program(["redis-cli", "-s", folder + "/rlock.sock", "shutdown", "nosave"])
         self.assertEqual((got.returncode, got.stdout, free), (0, "inside\n", 1), got)
+
+    def test_pids_that_a_service_manager_named(self):
+        """WATCHDOG_PID and LISTEN_PID name the command as it sees itself."""
+        script = 'export WATCHDOG_PID=$$ LISTEN_PID=$$; exec "$@"'
+        got = self.run_program([*self.before, "sh", "-c", script, "sh", RLOCK, "run", self.option, "watched", "--",
+                                "sh", "-c", "echo $WATCHDOG_PID $LISTEN_PID $$"])
+        self.assertEqual(got.stdout, "2 2 2\n", got)
+
+    def held_by_a_debugger(self, script):
+        """A run that leaves a process behind which a debugger holds: it does not let the kernel reap it."""
+        os.mkfifo("go")
+        os.chmod("go", 0o666)
+        holder = self.contained("debugged", f"setsid sleep 1000 & echo on; {script}")
+        sleep = named_below(holder.pid, "sleep")
+        done, over, failed = threading.Event(), threading.Event(), []
+
+        def trace():
+            libc = ctypes.CDLL(None, use_errno=True)
+            libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+            if libc.ptrace(PTRACE_SEIZE, sleep, None, None):
+                failed.append(os.strerror(ctypes.get_errno()))
+            done.set()
+            over.wait()
+        thread = threading.Thread(target=trace)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(over.set)
+        done.wait()
+        if failed:
+            self.skipTest("no ptrace here: " + failed[0])
+        return holder
+
+    def test_a_debugger_that_does_not_wait(self):
+        """All are dead, though not reaped: the run is over."""
+        holder = self.held_by_a_debugger("read -r _ <go; exit 6")
+        with open("go", "w", encoding="utf-8") as go:
+            go.write("\n")
+        self.assert_ends(holder, 6)
+        self.assert_nothing_left("debugged")
+
+    def test_a_guard_that_is_killed_beside_a_debugger(self):
+        holder = self.held_by_a_debugger("exec sleep 1001")
+        send(self.guard(holder), signal.SIGKILL)
+        self.assert_ends(holder, 71)
+        self.assert_nothing_left("debugged")
 
     def test_terminal(self):
         """^Z, fg and ^C, as without."""
@@ -175,8 +227,7 @@ class Contained(Trees):
     def test_refused(self):
         """Where the kernel has no namespace for us nothing runs, and no lock is asked for."""
         needs(*STRACE, "true")
-        got = self.run_program(["strace", "-qq", "-o", "/dev/null", "-e", "trace=clone3", "-e", "inject=clone3:error=EPERM",
-                                RLOCK, "run", "--contain", "refused", "--", "touch", "ran"])
+        got = self.run_program([*NO_NAMESPACES, RLOCK, "run", "--contain", "refused", "--", "touch", "ran"])
         self.assertEqual(got.returncode, 71)
         self.assertRegex(got.stderr, "^rlock: .*cannot contain the command: .*leave out --contain\n$")
         self.assertFalse(os.path.exists("ran"))
@@ -186,6 +237,7 @@ class Contained(Trees):
 class ContainedByUser(Contained):
     """The same of a user, in a user namespace."""
     before = NOBODY
+    option = "--contain=user"
 
     def setUp(self):
         needs_root(*NOBODY, "true")
@@ -196,7 +248,58 @@ class ContainedByUser(Contained):
         got = self.run_contained("ids", "--", "sh", "-c", "id -u; id -g; kill -0 1 && grep CapEff /proc/self/status")
         self.assertEqual((got.returncode, got.stdout), (0, "65534\n65534\nCapEff:\t0000000000000000\n"), got)
 
+    def test_owners(self):
+        """Files of others seem to belong to nobody, and those of root, too."""
+        got = self.run_contained("owners", "--", "stat", "-c", "%U %u", "/")
+        self.assertEqual(got.stdout, "nobody 65534\n", got)
+
     def test_terminal(self):
         self.skipTest("as root")
 
     test_shell_inside = test_refused = test_local = test_terminal
+
+
+class WithoutRights(Case):
+    """--contain of a user who may not make namespaces: nothing is done in its place."""
+
+    def refused(self, *before):
+        needs_root(*NOBODY, "true")
+        got = self.run_program([*NOBODY, *before, RLOCK, "run", "--contain", "refused", "--", "touch", "ran"])
+        self.assertEqual(got.returncode, 71, got)
+        self.assertRegex(got.stderr, "^rlock: .*cannot contain the command: .*CAP_SYS_ADMIN.*leave out --contain\n$")
+        self.assertFalse(os.path.exists("ran"))
+        self.assertEqual(self.server.call("KEYS", "*refused*"), [])
+        return got.stderr
+
+    def test_where_a_user_namespace_works(self):
+        needs_root(*NOBODY, "unshare", "-Upm", "true")
+        self.assertIn("use --contain=user,", self.refused())
+
+    def test_where_none_works(self):
+        needs_root(*NOBODY, *NO_NAMESPACES, "true")
+        self.assertNotIn("=user", self.refused(*NO_NAMESPACES))
+
+
+class InChroot(Case):
+    def test_runs_in_a_chroot(self):
+        """The root folder there is no mount; nothing of the run is mounted outside of it."""
+        needs_root("unshare", "-m", "true")
+        got = self.run_program(["unshare", "-m", "sh", "-euc", """
+            mount --make-rshared /
+            mkdir -p root/proc root/tmp root/dev
+            for folder in usr bin sbin lib lib64 etc tmp dev; do
+              [ ! -e /$folder ] || { mkdir -p root/$folder; mount --rbind /$folder root/$folder; }
+            done
+            mount -t proc proc root/proc
+            touch root/program
+            mount --bind "$1" root/program
+            wc -l </proc/self/mountinfo
+            RLOCK_CONFIG=/dev/null chroot root sh -c 'cd /etc && exec /program run --contain rooted -- sh -c "echo \\$\\$; pwd; ls passwd; ls /"' | tr '\\n' ' '
+            echo
+            wc -l </proc/self/mountinfo
+            """, "sh", RLOCK])
+        lines = got.stdout.splitlines()
+        self.assertEqual((got.returncode, got.stderr), (0, ""), got)
+        self.assertRegex(lines[1], "^2 /etc passwd .* proc program ")
+        self.assertEqual(lines[0], lines[2], got)
+        self.assert_nothing_left("rooted")

@@ -56,6 +56,7 @@ TEST_CASE("an option whose value is optional may be true, false or a number") {
   CHECK(of_text("[run]\nsupersede = true").last(Opt::supersede) == kFlagValue);
   CHECK(of_text("[run]\nsupersede = 7").last(Opt::supersede) == "7");
   CHECK_FALSE(of_text("[run]\nsupersede = false").has(Opt::supersede));
+  CHECK(contains(error_of_text("[run]\ncontain = 1"), "true, false or \"user\""));
   CHECK(contains(error_of_text("[run]\nsupersede = 'x'"), "true, false or a whole number"));
 }
 

@@ -65,6 +65,8 @@ TEST_CASE(
   CHECK(run_with({}).reentry == Reentry::enter);
   CHECK(run_with({"--no-reentrant"}).reentry == Reentry::wait);
   CHECK(run_with({}).plan.until == run::ReleaseAfter::command);
-  CHECK(run_with({"--contain"}).plan.contain);
+  CHECK(run_with({}).plan.contain == run::Contain::no);
+  CHECK(run_with({"--contain"}).plan.contain == run::Contain::with_rights);
+  CHECK(run_with({"--contain=user"}).plan.contain == run::Contain::as_user);
   CHECK(run_with({"--wait-descendants"}).plan.until == run::ReleaseAfter::descendants);
 }

@@ -9,7 +9,8 @@
 #include "cli/settings/config.hpp"
 #include "cli/settings/connect.hpp"
 #include "redis/open.hpp"
-#include "run/guard.hpp"
+#include "run/run.hpp"
+#include "util/process.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
@@ -38,27 +39,43 @@ std::string check_line(const Check& check) {
   return line;
 }
 
-// Of this host. Never a fault: few runs need it.
-Check contain_check() {
-  auto contained = run::try_to_contain();
-  return {"contain", Grade::ok,
-          contained ? "rlock run --contain works on this host" : contained.error().text};
+// Never a fault: few runs need it.
+Check contain_check(run::Contain how) {
+  const bool as_user = how == run::Contain::as_user;
+  auto contained = run::try_to_contain(how);
+  return {as_user ? "contain user" : "contain", Grade::ok,
+          contained
+              ? util::format("rlock run --contain{} works on this host", as_user ? "=user" : "")
+              : contained.error().text};
 }
 
+Check proc_check() {
+  if (util::proc_is_ours()) return {"proc", Grade::ok, "/proc shows the processes of a command"};
+  return {"proc", Grade::warn, "/proc is not mounted, or does not show this process",
+          "mount /proc: without it, what a command starts in a session of its own may outlive the "
+          "lease"};
+}
+
+struct Host {
+  Check proc = proc_check();
+  Check contain = contain_check(run::Contain::with_rights);
+  Check contain_user = contain_check(run::Contain::as_user);
+};
+
 std::string text_of(const std::string& url_place, const std::vector<Diagnosis>& servers,
-                    const std::optional<Check>& independence, const Check& contain) {
+                    const std::optional<Check>& independence, const Host& host) {
   std::string text = "the URL comes from " + util::printable(url_place) + "\n";
   for (const Diagnosis& server : servers) {
     text += util::printable(server.server) + "\n";
     for (const Check& check : server.checks) text += check_line(check);
   }
   if (independence) text += "all servers\n" + check_line(*independence);
-  text += "this host\n" + check_line(contain);
-  return text;
+  return text + "this host\n" + check_line(host.proc) + check_line(host.contain) +
+         check_line(host.contain_user);
 }
 
 std::string doctor_json(const std::string& url_place, const std::vector<Diagnosis>& servers,
-                        const std::optional<Check>& independence, const Check& contain,
+                        const std::optional<Check>& independence, const Host& host,
                         const std::string& acl_rule) {
   Json list = Json::array();
   for (const Diagnosis& server : servers) {
@@ -68,7 +85,9 @@ std::string doctor_json(const std::string& url_place, const std::vector<Diagnosi
   }
   Json whole{{"schema", 1}, {"url_place", url_place}, {"servers", std::move(list)}};
   whole["independence"] = independence ? check_json(*independence) : Json();
-  whole["contain"] = check_json(contain);
+  whole["proc"] = check_json(host.proc);
+  whole["contain"] = check_json(host.contain);
+  whole["contain_user"] = check_json(host.contain_user);
   whole["acl_rule"] = acl_rule;
   return whole.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
 }
@@ -79,7 +98,7 @@ bool failed(const std::vector<Diagnosis>& servers, const std::optional<Check>& i
   auto is_bad = [strict](const Check& check) {
     return check.grade == Grade::fail || (strict && check.grade == Grade::warn);
   };
-  return (independence && is_bad(*independence)) ||
+  return is_bad(proc_check()) || (independence && is_bad(*independence)) ||
          std::any_of(servers.begin(), servers.end(), [&](const Diagnosis& server) {
            return std::any_of(server.checks.begin(), server.checks.end(), is_bad);
          });
@@ -154,10 +173,10 @@ Result<int> doctor_command(const Invocation& invocation) {
   const int code = failed(servers, independence, choices) ? kFailed : 0;
   if (choices.has(Opt::quiet)) return print_result({}, code);
   const std::string url_place = effective_setting(Opt::url, choices, system_getenv).place;
-  const Check contain = contain_check();
-  return print_result(choices.has(Opt::json) ? doctor_json(url_place, servers, independence,
-                                                           contain, doctor.acl_rule())
-                                             : text_of(url_place, servers, independence, contain),
+  const Host host;
+  return print_result(choices.has(Opt::json)
+                          ? doctor_json(url_place, servers, independence, host, doctor.acl_rule())
+                          : text_of(url_place, servers, independence, host),
                       code);
 }
 

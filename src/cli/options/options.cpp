@@ -34,7 +34,8 @@ constexpr CommandRow kCommands[] = {
      "process PID lives, and releases the lock when PID exits. If the lock is lost or broken, "
      "nothing ends the steps: the background process prints a line on the standard error of PID "
      "and exits, and rlock renew and rlock release exit with 76. No signal but KILL ends it while "
-     "PID lives. Name a process that outlives all steps: if each step is a shell of its own, as in "
+     "PID lives: a TERM to every process of a job must not free the lock under a step that goes "
+     "on. Name a process that outlives all steps: if each step is a shell of its own, as in "
      "many CI systems, that is $PPID, not $$.\n"
      "rlock status shows PID as the holder; without --renew-while, the process that ran rlock "
      "acquire.\n"
@@ -378,16 +379,19 @@ constexpr OptionRow kOptions[] = {
      "Use it for a command that returns before its work is done. Without this option rlock "
      "releases the lock when the command itself has ended, and the processes that the command left "
      "behind run on without the lock."},
-    {option(Opt::contain, "contain", "", kRun),
+    {option(Opt::contain, "contain", "user", kRun, {.value_optional = true}),
      "run the command in a pid namespace of its own: when the run ends, however it ends, the "
-     "kernel ends everything in it at once",
+     "kernel ends everything in it at once. =user: in a user namespace, too",
      "Then nothing outlives the run: no process of root, no storm of forks, nothing that a "
      "debugger holds, no daemon, and nothing if rlock and its guard are killed at the same "
      "instant. What the command leaves behind is killed before the lock is released. Processes in "
      "the namespace have numbers of their own, also in what they print, and see no others in "
-     "/proc. This needs root, or user namespaces that the kernel lets users make; in one of these, "
-     "sudo and other set-user-ID programs do not work. rlock doctor says whether it is available. "
-     "Otherwise rlock exits with 71 before it asks for the lock."},
+     "/proc; what they mount is not visible outside. This needs root (CAP_SYS_ADMIN). A user who "
+     "is not root gives --contain=user: in a user namespace files of all other users appear to "
+     "belong to nobody, ambient capabilities and supplementary groups are lost, and sudo and other "
+     "set-user-ID programs do not work. Do not use it for a backup, which would record the wrong "
+     "owners. rlock doctor says which of the two works. If the one that is given does not, rlock "
+     "exits with 71 before it asks for the lock."},
     {option(Opt::format, "format", "native|plain|redisson",
             kRun | kAcquire | kRenew | kRelease | kStatus | kWatch | kForce,
             {.fallback = "native"}),

@@ -149,10 +149,17 @@ Registered register_options(CLI::App& app, CommandId command, const Words& words
   return registered;
 }
 
-bool has_optional_value(const std::string& word) {
+// The row of an option whose value may be left out.
+const OptionRow* optional_value_row(const std::string& word) {
   const OptionRow* row =
       word.starts_with("--") ? find_option(std::string_view(word).substr(2)) : nullptr;
-  return row != nullptr && row->value_optional;
+  return row != nullptr && row->value_optional ? row : nullptr;
+}
+
+// Whether `word` looks like the value of such an option, and not like the name of a lock.
+bool looks_like_value(const OptionRow& row, const std::string& word) {
+  if (row.id == Opt::contain) return word == row.metavar;
+  return !word.empty() && util::leading_digits(word) == word;
 }
 
 // CLI11 takes the next word for the value of `--reason=`, and for that of `--supersede`, which has
@@ -163,8 +170,8 @@ Result<Words> separate_values(std::span<const std::string> words) {
   for (size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
     const std::string next = i + 1 < words.size() ? words[i + 1] : "";
-    const bool optional = has_optional_value(word);
-    if (optional && !next.empty() && util::leading_digits(next) == next) {
+    const OptionRow* optional = optional_value_row(word);
+    if (optional != nullptr && looks_like_value(*optional, next)) {
       return usage(util::format(
           "{0} takes its value after an equals sign: write {0}={1}, or put the NAME {2} before the "
           "option",
@@ -173,7 +180,7 @@ Result<Words> separate_values(std::span<const std::string> words) {
     const bool empty_value = word.starts_with("--") && word.find('=') == word.size() - 1;
     out.push_back(empty_value ? word.substr(0, word.size() - 1) : word);
     if (empty_value) out.emplace_back();
-    if (optional) out.emplace_back(kFlagValue);
+    if (optional != nullptr) out.emplace_back(kFlagValue);
     const bool value_follows = is_option(word) && word_count(word) == 2 && i + 1 < words.size();
     if (value_follows) out.push_back(words[++i]);
   }

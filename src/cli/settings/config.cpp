@@ -107,6 +107,7 @@ constexpr std::string_view kPassword = "password";
 
 std::string_view expected_value(const OptionRow& row) {
   if (!row.takes_value()) return "true or false";
+  if (row.id == Opt::contain) return "true, false or \"user\"";
   if (row.value_optional) {
     return row.metavar == "DUR" ? "true, false or a duration such as \"10s\""
                                 : "true, false or a whole number";

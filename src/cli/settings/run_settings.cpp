@@ -156,6 +156,14 @@ Result<run::OnLost> on_lost_choice(const Choices& choices) {
   return usage("--on-lost must be terminate or ignore, not " + in_quotes(on_lost));
 }
 
+Result<run::Contain> contain_choice(const Choices& choices) {
+  const auto how = choices.last(Opt::contain);
+  if (!how) return run::Contain::no;
+  if (*how == kFlagValue) return run::Contain::with_rights;
+  if (*how == "user") return run::Contain::as_user;
+  return usage("--contain takes no value but user, not " + in_quotes(*how));
+}
+
 // Whether work that is done once can be done under a lock with this limit.
 Status check_once(const Choices& choices, const lock::AcquireCall& call) {
   if (!call.once || call.limit == lock::Limit::exclusive()) return Done{};
@@ -273,6 +281,7 @@ Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv) {
   TRY(auto kill_after, duration_choice(choices, Opt::kill_after));
   TRY(auto max_run, duration_choice(choices, Opt::max_run));
   TRY(auto on_lost, on_lost_choice(choices));
+  TRY(const auto contain, contain_choice(choices));
   if (max_run == Millis(0)) max_run.reset();  // no limit, as with timeout(1)
   const Millis ttl = given_ttl.value_or(kDefaultTtl);
   const Record record = holder_record(getpid(), argv, choices, getenv);
@@ -293,7 +302,7 @@ Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv) {
       .on_lost = on_lost,
       .until = whole_tree ? run::ReleaseAfter::descendants : run::ReleaseAfter::command,
       .watchdog = choices.has(Opt::no_renew) ? lock::Watchdog::none : lock::Watchdog::renew,
-      .contain = choices.has(Opt::contain),
+      .contain = contain,
   };
   return RunSettings{
       .plan = std::move(plan),
