@@ -62,6 +62,12 @@ const GuardStart& await_start(const GuardTask& task) noexcept {
   return start;
 }
 
+void take_precedence() noexcept {
+  sched_param first{};
+  first.sched_priority = sched_get_priority_max(SCHED_FIFO);
+  sched_setscheduler(0, SCHED_FIFO, &first);
+}
+
 class GuardProcess {
  public:
   GuardProcess(const GuardTask& task, const GuardStart& start)
@@ -282,10 +288,8 @@ class GuardProcess {
   void lock_memory() noexcept {
     settled_ = true;
     tree_.open();
-    mlockall(MCL_CURRENT);
-    sched_param first{};
-    first.sched_priority = sched_get_priority_max(SCHED_FIFO);
-    sched_setscheduler(0, SCHED_FIFO, &first);
+    if (util::filter_allows([]() noexcept { mlockall(0); })) mlockall(MCL_CURRENT);
+    if (util::filter_allows(take_precedence)) take_precedence();
   }
 
   void read_signals() noexcept {

@@ -20,6 +20,7 @@ RLOCK = os.environ["RLOCK"]
 PATIENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "patient.toml")
 STRACE = ["strace", "-f", "-qq", "-o", "/dev/null"]
 PROBE = os.environ["RUN_PROBE"]
+FILTERED = os.environ["FILTERED"]
 # How often the stress cases are repeated: few times in every run of the tests, more by RLOCK_ROUNDS=200.
 ROUNDS = int(os.environ.get("RLOCK_ROUNDS", "10"))
 # Whatever this was started by: nohup, or a shell in the background.
