@@ -19,6 +19,17 @@ class Proc(Case):
         terminal.see("on\r\n")
         return terminal
 
+    def test_warns(self):
+        """One line, since what leaves the session of the command is out of reach; none where the kernel ends all."""
+        warning = r'^rlock: warning: "warned": /proc .* may outlive the lease; rlock doctor checks this host\n$'
+        for before in MISSING, OTHER_NAMESPACE:
+            needs_root(*before, "true")
+            got = self.run_program([*before, RLOCK, "run", "warned", "--", "true"])
+            self.assertRegex(got.stderr, warning, got)
+        got = self.run_program([*OTHER_NAMESPACE, RLOCK, "run", "--contain", "warned", "--", "true"])
+        self.assertEqual((got.returncode, got.stderr), (0, ""), got)
+        self.assertEqual(self.run_program([RLOCK, "run", "warned", "--", "true"]).stderr, "")
+
     def test_refused_to_rlock(self):
         """The command is ended in time all the same."""
         terminal = self.held(REFUSED, "--max-run", "4s", "-k", "100ms")

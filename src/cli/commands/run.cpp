@@ -11,6 +11,7 @@
 #include "cli/settings/run_settings.hpp"
 #include "lock/store.hpp"
 #include "run/run.hpp"
+#include "util/process.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
@@ -25,6 +26,15 @@ std::optional<EventLog> open_log(const RunSettings& settings, const Session& ses
   print_message(util::format("warning: {}: {}; no events of this run are written",
                              in_quotes(claim.name.text()), log.error().text));
   return std::nullopt;
+}
+
+// Only /proc shows what left the command's group. The kernel ends all that is contained.
+void warn_without_proc(const run::Plan& plan) {
+  if (plan.contain != run::Contain::no || util::proc_is_ours()) return;
+  print_message(util::format(
+      "warning: {}: /proc is not mounted, or does not show this process: what the command starts "
+      "in a session of its own may outlive the lease; rlock doctor checks this host",
+      in_quotes(plan.claim.name.text())));
 }
 
 // What a server that remembers the grant of `token` knows of the time after it.
@@ -200,6 +210,7 @@ Result<int> run_command(const Invocation& invocation) {
   settings.plan.front = front;
   TRY(auto session, Session::open(choices));
   TRY_STATUS(session.prepare(settings.plan.claim));
+  warn_without_proc(settings.plan);
   auto log = open_log(settings, session);
   TRY(auto signals, run::Signals::take());
   return run_under_lock(std::move(settings), session, signals, verbosity_of(choices),
