@@ -1,5 +1,7 @@
 #include "cli/run_exit.hpp"
 
+#include <signal.h>
+
 #include <cstring>
 #include <utility>
 
@@ -8,6 +10,7 @@
 #include "cli/output/record.hpp"
 #include "cli/output/view.hpp"
 #include "util/duration.hpp"
+#include "util/process.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
@@ -60,7 +63,12 @@ class ExitVisitor {
       run_exit.code = 128 + *run_exit.signal;
     }
     const std::string warning = warning_of(ended);
-    if (context_.report && run_exit.code != 0) run_exit.message = failure_report(run_exit);
+    if (context_.report && run_exit.code != 0) {
+      run_exit.message = failure_report(run_exit);
+    } else if (run_exit.signal == SIGKILL) {
+      run_exit.message =
+          util::format("{}: the command was {}", lock_at(context_), util::killed_by(SIGKILL));
+    }
     if (!warning.empty()) {
       run_exit.message += (run_exit.message.empty() ? "warning: " : "; warning: ") + warning;
     }
@@ -315,7 +323,8 @@ int report_exit(const RunExit& run_exit, Verbosity verbosity) {
   const bool should_print =
       run_exit.severity == Severity::error ||
       (run_exit.severity == Severity::notice && verbosity != Verbosity::quiet);
-  if (should_print) print_message(run_exit.message);
+  const Weight weight = run_exit.severity == Severity::error ? Weight::error : Weight::notice;
+  if (should_print) print_message(run_exit.message, weight);
   if (run_exit.signal) run::die_by(*run_exit.signal);
   return run_exit.code;
 }

@@ -63,7 +63,14 @@ load helpers/helpers
   says "\"nightly\" failed on $(hostname): exit 3 after "
   run -143 --separate-stderr rlock run -q --report nightly -- sh -c 'kill $$'
   says "\"nightly\" failed on $(hostname): signal 15 after "
+  run -137 --separate-stderr rlock run -q --report nightly -- sh -c 'kill -KILL $$'
+  says "\"nightly\" failed on $(hostname): signal 9 after "
   quietly rlock run --report nightly -- true
   run -3 --separate-stderr rlock run nightly -- sh -c 'exit 3'
   silent
+}
+
+@test "a command that was killed, as by the OOM killer, has a line; otherwise its end looks as if rlock had been killed" {
+  run -137 --separate-stderr rlock run -q nightly -- sh -c 'kill -KILL $$'
+  says "\"nightly\" at /" ": the command was killed by signal 9 (SIGKILL)"
 }
