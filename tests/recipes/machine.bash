@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # A machine with a systemd of its own, in namespaces: its units and its /etc/rlock are the test's, everything in it ends with it.
 
-# machine: boots one; the folder machine/ has its units, its programs (bin), its /etc/rlock, and what its server listens on.
+# machine [UNIT…]: boots one, with these units; the folder machine/ has its units, its programs (bin), its /etc/rlock, and what its
+# server listens on.
 machine() {
   local systemd=/usr/lib/systemd/systemd cgroup
   [ "$(id -u)" -eq 0 ] || skip "needs root"
@@ -14,7 +15,7 @@ machine() {
   cp "$RLOCK" "$(command -v redis-server)" machine/bin
   local unit
   for unit in sysinit basic shutdown timers network-online; do echo '[Unit]' >"machine/units/$unit.target"; done
-  printf '[Unit]\nWants=redis.service\n' >machine/units/basic.target
+  printf '[Unit]\nWants=redis.service %s\n' "$*" >machine/units/basic.target
   cat >machine/units/redis.service <<'END'
 [Unit]
 DefaultDependencies=no

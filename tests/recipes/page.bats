@@ -67,6 +67,13 @@ begin_recipe() {
   [ ! -e moved ]
 }
 
+@test "over ssh: rlock runs at the host of the job, with a terminal" {
+  program bin/ssh '[ "$1 $2" = "-tt web2" ] && shift 2 && exec sh -c "$*"'
+  program bin/backup.sh 'rlock status -q nightly && touch ended'
+  run -0 sh -c "$(recipe "OVER SSH")"
+  [ -e ended ]
+}
+
 @test "several locks: the command has both; when the second stays busy, the first is released" {
   program bin/copy-database 'rlock status -q db1 && rlock status -q db2 && echo both'
   run -0 sh -c "$(recipe "SEVERAL LOCKS")"

@@ -68,3 +68,60 @@ is() { [ "$(state "$2")" = "$1" ]; }
   inside sh -c 'kill -KILL $(systemctl show -P MainPID rlock-other.service)'
   eventually is active rlock-standby.service
 }
+
+@test "a host that stands by has started: its boot does not wait for the lock" {
+  settings
+  program the-service 'exec sleep infinity'
+  install_unit "$units/rlock-standby.service"
+  install_unit "$units/rlock-standby.timer"
+  cat >machine/units/holder.service <<'END'
+[Unit]
+DefaultDependencies=no
+Before=rlock-standby.timer
+[Service]
+Type=notify
+NotifyAccess=all
+ExecStart=/bin/sh -c 'until redis-cli -a secret --no-auth-warning ping; do sleep 0.1; done; exec rlock run --password-file /etc/rlock/password standby -- sleep infinity'
+END
+  # As on a real host, the boot takes longer than the start of its timers.
+  cat >machine/units/slow.service <<'END'
+[Unit]
+DefaultDependencies=no
+[Service]
+Type=oneshot
+ExecStart=/bin/sh -c 'until systemctl -q is-active rlock-standby.timer; do sleep 0.1; done; sleep 2'
+END
+  sed -i '1a DefaultDependencies=no' machine/units/rlock-standby.timer
+  machine holder.service slow.service rlock-standby.timer
+  # shellcheck disable=SC2317 # by eventually
+  started() { [ "$(inside systemctl is-system-running)" = running ]; }
+  eventually started || fail "$(inside systemctl is-system-running; inside systemctl list-jobs)"
+  is active holder.service
+  is active rlock-standby.timer
+}
+
+# oneshot NAME LINE…: a unit with these lines, which runs for longer than the guard needs to settle.
+oneshot() {
+  {
+    printf '[Unit]\nDefaultDependencies=no\n[Service]\nType=oneshot\n'
+    printf '%s\n' "${@:2}" "StandardError=append:/run/errors-$1"
+  } >"machine/units/$1.service"
+}
+
+@test "a unit that forbids @privileged and @resources runs, and --contain runs with the namespaces that its unit allows" {
+  settings
+  local run='ExecStart=/usr/local/bin/rlock run --password-file /etc/rlock/password' filter='SystemCallFilter=@system-service'
+  oneshot filtered "$run filtered -- sleep 1" "$filter" 'SystemCallFilter=~@privileged @resources'
+  oneshot contained "$run --contain contained -- sleep 1" "$filter @mount" 'RestrictNamespaces=pid mnt'
+  oneshot unmounted "$run --contain unmounted -- sleep 1" "$filter"
+  oneshot confined "$run --contain confined -- sleep 1" 'RestrictNamespaces=yes'
+  machine
+  inside systemctl start filtered.service contained.service || fail "$(inside cat /run/errors-filtered /run/errors-contained)"
+  [ -z "$(inside cat /run/errors-filtered /run/errors-contained)" ] || fail "$(inside cat /run/errors-filtered /run/errors-contained)"
+  run ! inside systemctl start unmounted.service
+  run -0 inside cat /run/errors-unmounted
+  [[ $output == *"SIGSYS"*"SystemCallFilter="* ]] || fail "$output"
+  run ! inside systemctl start confined.service
+  run -0 inside cat /run/errors-confined
+  [[ $output == *"RestrictNamespaces=pid mnt"* ]] || fail "$output"
+}

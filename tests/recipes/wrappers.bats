@@ -49,7 +49,8 @@ terraform https://git.example.org/infra.git staging: destroy
   command -v logrotate >/dev/null || skip "logrotate is not installed"
   [ "$(id -u)" -eq 0 ] || skip "needs root: its file gives the log to a user"
   mkdir log
-  chmod 755 log
+  chgrp adm log
+  chmod 2775 log
   sed "s|/var/log/rlock|$here/log|" "$examples/logrotate/rlock" >logrotate.conf
   chmod 644 logrotate.conf
   hold job --event-log log/events.jsonl
