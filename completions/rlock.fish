@@ -124,7 +124,7 @@ complete -c rlock -n '__rlock_in run acquire' -l while-closed -d 'get the lock a
 complete -c rlock -n '__rlock_in run acquire' -l urgent -d 'wait in the queue as if it had come DUR earlier (1h without DUR, at most 24h)'
 complete -c rlock -n '__rlock_in run' -l no-reentrant -d 'inside a run that holds NAME, wait for the lock like any other run'
 complete -c rlock -n '__rlock_in run' -l wait-descendants -d 'hold the lock until everything that the command started has ended'
-complete -c rlock -n '__rlock_in run' -l contain -d 'run the command in a pid namespace of its own: when the run ends, however it ends, the kernel ends everything in it at once'
+complete -c rlock -n '__rlock_in run' -l contain -d 'run the command in a pid namespace of its own: when the run ends, however it ends, the kernel ends everything in it at once. =user: in a user namespace, too'
 complete -c rlock -n '__rlock_in run acquire renew release status watch force-unlock' -l format -x -a 'native plain redisson' -d 'how the lock is stored: as rlock does (native); as redsync, redis-py and node-redlock do (plain); or as Redisson does (redisson). With plain and redisson, NAME is the key itself'
 complete -c rlock -n '__rlock_in run' -l fail-open -d 'if no server answers, print a warning and run the command without the lock'
 complete -c rlock -n '__rlock_in run acquire' -l hide-command -d 'do not store the command line; otherwise status shows its first 200 bytes to others'
