@@ -303,8 +303,7 @@ void RunObserver::stopping(Millis remaining) {
   if (!live_) return;
   constexpr Millis kSecond{1000};
   if (remaining > kSecond) remaining -= remaining % kSecond;
-  std::lock_guard guard(mutex_);
-  print_message(util::format(
+  report(util::format(
       "{}: stopped; rlock will end the command in {}, before the lease ends, unless you resume it "
       "first",
       in_quotes(name_.text()), util::format_duration(remaining)));

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <pty.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <array>
@@ -86,4 +88,25 @@ TEST_CASE("a full pipe on stderr delays no event of -v, and gets them all when i
   std::string text = captured.text();
   CHECK(std::regex_search(text, std::regex("^rlock: [-0-9]{10}T[:0-9]{8}Z \"full\": acquired\n")));
   CHECK(text.ends_with("Z \"full\": released\n"));
+}
+
+TEST_CASE("a terminal that takes nothing delays no warning of a stop, and gets it afterwards") {
+  int ends[2];
+  REQUIRE(openpty(&ends[0], &ends[1], nullptr, nullptr, nullptr) == 0);
+  const util::Fd screen(ends[0]), terminal(ends[1]), saved(dup(STDERR_FILENO));
+  dup2(terminal.get(), STDERR_FILENO);
+  RunObserver observer(*lock::LockName::parse("stopped"), Verbosity::normal, std::nullopt);
+  tcflow(terminal.get(), TCOOFF);
+  const auto start = BootClock::now();
+  for (int i = 0; i < 5; ++i) observer.stopping(Millis(50'000));
+  // The renewal thread would wait for each as long.
+  const auto took = BootClock::now() - start;
+  tcflow(terminal.get(), TCOON);
+  observer.finish_output();
+  dup2(saved.get(), STDERR_FILENO);
+  CHECK(took < 5 * kFinalPrintTimeout);
+  std::array<char, 4096> shown{};
+  const ssize_t n = read(screen.get(), shown.data(), shown.size());
+  const std::string text(shown.data(), n > 0 ? static_cast<size_t>(n) : 0);
+  CHECK(text.find("\"stopped\": stopped; rlock will end the command in 50s") != text.npos);
 }
