@@ -13,6 +13,7 @@
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
 #include "util/fd.hpp"
+#include "util/mutex.hpp"
 #include "util/process.hpp"
 #include "util/text.hpp"
 
@@ -33,7 +34,7 @@ struct EventLog::Queue {
   util::Fd writer{};  // appends
   util::Fd reader{};  // none where it is no regular file, or may not be read
   int error = 0;      // why a line was lost: the first one's
-  std::mutex mutex{};
+  util::Mutex mutex{};
   std::condition_variable changed{};
   std::deque<std::string> lines{};  // the first one may be under way
   size_t unwritten = 0;             // bytes of them
@@ -56,7 +57,7 @@ struct EventLog::Queue {
 };
 
 void EventLog::write_lines(Queue& own) {
-  std::unique_lock lock(own.mutex);
+  std::unique_lock<std::mutex> lock(own.mutex);
   while (true) {
     own.changed.wait(lock, [&] { return !own.lines.empty(); });
     const std::string line = own.lines.front();
@@ -133,7 +134,7 @@ void EventLog::append_attempt_end(std::string_view event_name, const std::string
 }
 
 Status EventLog::drain(Millis timeout) {
-  std::unique_lock lock(queue_->mutex);
+  std::unique_lock<std::mutex> lock(queue_->mutex);
   if (!queue_->changed.wait_for(lock, timeout, [&] { return queue_->lines.empty(); })) {
     queue_->note(EBUSY);
   }
@@ -160,7 +161,7 @@ void EventLog::append_line(LoggedEvent event, TimePoint at, bool ends_wait) {
   event.owner = owner_;
   std::string line = event_json(event);
   constexpr size_t kMostUnwritten = 1 << 20;
-  std::unique_lock lock(queue_->mutex);
+  std::unique_lock<std::mutex> lock(queue_->mutex);
   if (queue_->thread == Queue::Thread::none) {
     const bool started = util::start_detached([queue = queue_] { write_lines(*queue); }) == 0;
     queue_->thread = started ? Queue::Thread::runs : Queue::Thread::refused;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <mutex>
 #include <optional>
 #include <string>
 
@@ -12,6 +11,7 @@
 #include "cli/session.hpp"
 #include "lock/inspector.hpp"
 #include "run/run.hpp"
+#include "util/mutex.hpp"
 
 namespace rlock::cli {
 
@@ -129,7 +129,7 @@ class RunObserver final : public run::Observer {
   const Verbosity verbosity_;
   const bool live_;
 
-  mutable std::mutex mutex_;  // events also come from the renewal thread
+  mutable util::Mutex mutex_;  // events also come from the renewal thread
   std::optional<EventLog> log_;
   ServiceManager manager_;
   WaitingLine line_;

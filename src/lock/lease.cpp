@@ -38,7 +38,8 @@ Millis LeaseMonitor::renew_interval() {
 
 void LeaseMonitor::failed(TimePoint sent_at, TimePoint now) {
   if (now >= attempt_deadline(sent_at)) abandoned_time_ = 2 * (now - sent_at);
-  const Millis longest = timing::longest_renew_backoff(settings_.ttl);
+  const Millis longest = now < deadline() ? timing::longest_renew_backoff(settings_.ttl)
+                                          : timing::kLongestRenewBackoff;
   backoff_ = std::min(longest, std::max(backoff_ * 2, timing::kFirstRenewBackoff));
   next_attempt_ = now + backoff_;
 }
@@ -52,6 +53,14 @@ TimePoint LeaseMonitor::attempt_deadline(TimePoint sent_at) const {
 
 TimePoint LeaseMonitor::terminate_at() const {
   return std::max(sent_at_ + timing::usable_lease(settings_.ttl), kill_at() - settings_.kill_after);
+}
+
+Millis survived_outage(const LeaseMonitor::Settings& settings) {
+  const LeaseMonitor lease(settings, TimePoint(), TimePoint());
+  const auto longest = std::chrono::floor<Millis>(lease.terminate_at() - lease.next_attempt()) -
+                       timing::renewal_after_outage(settings.ttl);
+  if (longest < std::chrono::seconds(1)) return std::max(longest, Millis(0));
+  return std::chrono::floor<std::chrono::seconds>(longest);
 }
 
 }  // namespace rlock::lock

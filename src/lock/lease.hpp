@@ -62,4 +62,9 @@ class LeaseMonitor {
   Nanos abandoned_time_{0};     // the same, by the last attempt that was given up since
 };
 
+// The longest outage of the server that a run always survives, in whole seconds if it is more than
+// one: an outage begins when a renewal is due at the worst, and has to end in time for a renewal
+// before TERM. For a run that renews its lease.
+Millis survived_outage(const LeaseMonitor::Settings& settings);
+
 }  // namespace rlock::lock

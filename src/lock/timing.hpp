@@ -32,9 +32,11 @@ constexpr Millis large_tree_margin(Millis ttl) {
 constexpr Millis usable_lease(Millis ttl) {
   return ttl / 2;
 }
-// From one renewal to the next: two more fit in before the lease ends.
+// From one renewal to the next: two more fit in before the lease ends. A long lease is renewed as
+// often as one of 30 s, so that most of it is left when an outage of the server begins.
+inline constexpr Millis kLongestRenewInterval{10'000};
 constexpr Millis renew_interval(Millis ttl) {
-  return ttl / 3;
+  return std::min(ttl / 3, kLongestRenewInterval);
 }
 // The least time limit of a renewal: a shorter one would give up a server that is only a little
 // slow.
@@ -45,10 +47,17 @@ constexpr Millis least_renewal(Millis ttl) {
 constexpr Millis longest_expected_answer(Millis ttl) {
   return ttl / 3;
 }
-// The back-off between failed renewals, doubled each time.
+// The back-off between failed renewals, doubled each time. After the end of the lease nothing is
+// urgent.
 inline constexpr Millis kFirstRenewBackoff{10};
+inline constexpr Millis kLongestRenewBackoff{500};
 constexpr Millis longest_renew_backoff(Millis ttl) {
-  return std::min(Millis(500), ttl / 20);
+  return std::min(kLongestRenewBackoff, ttl / 20);
+}
+// By how much a renewal may come later than the end of an outage: the network drops the packet of
+// an attempt, which sends it again after a second or is given up, and the back-off passes.
+constexpr Millis renewal_after_outage(Millis ttl) {
+  return std::min(Millis(1000), least_renewal(ttl)) + longest_renew_backoff(ttl);
 }
 // The interval between the first two renewals while servers of a quorum have not confirmed a grant;
 // doubled until renewals come as usual.
@@ -149,8 +158,9 @@ inline constexpr Millis kLeastBlockTime{5000};
 
 // ---- nested runs ----
 
-// The longest lease of a nested run, whatever was asked for: the scripts see to it, too.
-inline constexpr Millis kLongestNestedLease{30'000};
+// The longest lease of a nested run, whatever was asked for: the scripts see to it, too. It is the
+// usual lease of an outer run, so that both survive the same outage.
+inline constexpr Millis kLongestNestedLease{60'000};
 inline constexpr Millis kEntryPause{20};  // between requests that failed
 inline constexpr Millis kEntryReleaseTime{500};
 // Between looks whether an outer run has put its lease back.
@@ -161,6 +171,11 @@ inline constexpr Millis kPutBackLook{250};
 // Most commands are shorter: they get no thread.
 inline constexpr Millis kThreadAfter{50};
 inline constexpr Millis kThreadRetry{100};
+// The rounds of the thread that one request may need: of nine servers, each with a login over TLS
+// and a script to load. Each one more is followed by a pause, so that a descriptor which is
+// readable for ever does not occupy a processor at a real-time priority.
+inline constexpr unsigned kRoundsARequest = 200;
+inline constexpr Millis kIdleRoundPause{50};
 // A short command need not notice operators: the second connection waits for this.
 inline constexpr Millis kListenAfter{1000};
 inline constexpr Millis kListenSlice{30'000};

@@ -289,7 +289,10 @@ class GuardProcess {
     settled_ = true;
     tree_.open();
     if (util::filter_allows([]() noexcept { mlockall(0); })) mlockall(MCL_CURRENT);
-    if (util::filter_allows(take_precedence)) take_precedence();
+    const bool allowed = util::filter_allows(take_precedence);
+    if (allowed) take_precedence();
+    state_.may_take_precedence = allowed;
+    report();
   }
 
   void read_signals() noexcept {

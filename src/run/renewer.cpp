@@ -2,6 +2,7 @@
 
 #include "run/renewer.hpp"
 
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -126,6 +127,13 @@ Status Renewer::start() {
   return Done{};
 }
 
+void Renewer::prefer() {
+  if (std::exchange(preferred_, true)) return;
+  sched_param least{};
+  least.sched_priority = sched_get_priority_min(SCHED_FIFO);
+  pthread_setschedparam(thread_, SCHED_FIFO | SCHED_RESET_ON_FORK, &least);
+}
+
 void Renewer::stop() {
   if (!running_) return;
   stopping_ = true;
@@ -176,6 +184,7 @@ void Renewer::send_what_is_due(TimePoint now) {
     call_.valid_until = deps_.lease.view().deadline;
     renewal_.stragglers.reset();
     renewal_.request = renewal_.store->renew(call_);
+    rounds_ = 0;
   }
   if (!listener_.request && now >= listener_.next) {
     if (!listener_.store) listener_.store = deps_.make_store();
@@ -183,6 +192,7 @@ void Renewer::send_what_is_due(TimePoint now) {
     listener_.give_up_at = now + timing::kListenSlice + timing::kListenGrace;
     listener_.request =
         listener_.store->wait_for_wake(call_.name, call_.owner, timing::kListenSlice);
+    rounds_ = 0;
   }
 }
 
@@ -193,6 +203,7 @@ bool Renewer::wait() {
   bool ready = attempt_over(renewal_, now) || attempt_over(listener_, now);
   fds_.clear();
   fds_.push_back({notify_fd_.get(), POLLIN, 0});
+  if (++rounds_ > timing::kRoundsARequest) util::poll_until(fds_, now + timing::kIdleRoundPause);
   if (renewal_.request && !ready) renewal_.request->wants(fds_);
   if (listener_.request && !ready) listener_.request->wants(fds_);
   TimePoint until = ready ? now : std::min(due(renewal_), due(listener_));
@@ -227,17 +238,17 @@ void Renewer::settle_renewal(TimePoint now) {
 // restarted or that another is master: either hastens a renewal, whose reply counts.
 void Renewer::settle_listener(TimePoint now) {
   if (!attempt_over(listener_, now)) return;
-  auto wake = take<lock::Wake>(listener_);
-  if (!wake) {
-    if (listener_backoff_ == Millis(0)) renew_soon(now);
-    listener_backoff_ = std::clamp(listener_backoff_ * 2, timing::kFirstListenBackoff,
-                                   timing::kLongestListenBackoff);
-    listener_.next = now + listener_backoff_;
+  const auto wake = take<lock::Wake>(listener_);
+  if (wake ? *wake == lock::Wake::woken : listener_backoff_ == Millis(0)) renew_soon(now);
+  // A server that answers at once, again and again, must not occupy a processor.
+  if (wake && now - listener_.sent_at >= timing::kBriefRound) {
+    listener_backoff_ = Millis(0);
+    listener_.next = now;
     return;
   }
-  listener_backoff_ = Millis(0);
-  listener_.next = now;
-  if (*wake == lock::Wake::woken) renew_soon(now);
+  listener_backoff_ =
+      std::clamp(listener_backoff_ * 2, timing::kFirstListenBackoff, timing::kLongestListenBackoff);
+  listener_.next = now + listener_backoff_;
 }
 
 void Renewer::set_record(const std::string& record) {

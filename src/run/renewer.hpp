@@ -6,7 +6,6 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "run/run.hpp"
 #include "run/shared_state.hpp"
 #include "util/fd.hpp"
+#include "util/mutex.hpp"
 #include "util/result.hpp"
 
 namespace rlock::run {
@@ -52,16 +52,16 @@ class SharedLease {
  private:
   void publish();
 
-  mutable std::mutex mutex_;
+  mutable util::Mutex mutex_;
   lock::LeaseMonitor monitor_;
   std::optional<lock::Lost> lost_;
   std::optional<Error> last_error_;
   SharedState* const guard_state_;
 };
 
-// The renewal thread: extends the lease every third of its ttl, retries over fresh connections
-// until the deadline, and listens over a second connection for an operator who breaks the lock.
-// [docs/SUPERVISION.md, "Lease deadlines"]
+// The renewal thread: extends the lease after each timing::renew_interval, retries over fresh
+// connections until the deadline, and listens over a second connection for an operator who breaks
+// the lock. [docs/SUPERVISION.md, "Lease deadlines"]
 class Renewer {
  public:
   struct Dependencies {
@@ -83,6 +83,10 @@ class Renewer {
   // ErrorKind::system where no thread is available now.
   Status start();
   bool running() const { return running_; }
+  // Lets the thread run before all processes of the usual class: on a busy host a healthy lease
+  // would be lost otherwise. A refusal is fine. What the thread starts is of the usual class. Only
+  // once it is known that no seccomp filter kills a process for it; after start().
+  void prefer();
   // Sets the record that others see of this holder. A new text is stored at once.
   void set_record(const std::string& record);
   // Joins the thread: after this no renewal is in flight.
@@ -123,11 +127,13 @@ class Renewer {
   Dependencies deps_;
   util::Fd notify_fd_;  // to stop, or for a new record
   std::atomic<bool> stopping_{false};
-  std::mutex record_mutex_;
+  util::Mutex record_mutex_;
   std::string new_record_;  // empty: none since the last call
   util::Fd lost_fd_;
   pthread_t thread_{};
   bool running_ = false;
+  bool preferred_ = false;    // was asked for
+  unsigned rounds_ = 0;       // since a request was sent
   bool renew_again_ = false;  // since the last renewal was sent
   bool over_ = false;         // lost: nothing is left to renew
   Flight<lock::RenewReply> renewal_;

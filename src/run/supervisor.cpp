@@ -103,6 +103,7 @@ class Supervisor {
       tend(now);
       if (over(now)) return;
       start_renewal(now);
+      if (state_.may_take_precedence && renewer_.running()) renewer_.prefer();
       check_limits(now);
       if (over(now)) return;  // the lease is lost, and what cannot be ended not waited for
       pollfd fds[4] = {{context_.signals.fd(), POLLIN, 0},

@@ -44,6 +44,74 @@ TEST_CASE("a lease is renewed every third of the ttl") {
   CHECK(lease.deadline() == lease_deadline(kStart + 10s, 30s));
 }
 
+TEST_CASE("a lease of more than 30 s is renewed as often as one of 30 s") {
+  for (Millis ttl : {60s, 600s}) {
+    auto lease = monitor(ttl, 5s);
+    CHECK(lease.next_attempt() == kStart + 10s);
+  }
+  CHECK(timing::renew_interval(1s) == 333ms);
+}
+
+namespace {
+
+// Whether a lease is renewed in time if no server answers from `begin` until `end`: each attempt is
+// refused at once, or never answered. Renewals that nothing delays precede.
+bool survives(const LeaseMonitor::Settings& settings, Nanos begin, Nanos length, bool refused) {
+  LeaseMonitor lease(settings, kStart, kStart);
+  const TimePoint from = kStart + begin;
+  const TimePoint until = from + length;
+  while (true) {
+    const TimePoint sent_at = lease.next_attempt();
+    if (sent_at >= lease.terminate_at()) return false;
+    if (sent_at >= until) return true;
+    if (sent_at < from) {
+      lease.renewed(sent_at, sent_at);
+    } else {
+      // A packet that is lost is sent again after a second, and then ever later.
+      TimePoint answer = refused ? TimePoint::max() : sent_at;
+      for (Nanos again = 1s; answer < until; again *= 2) answer = sent_at + 2 * again - 1s;
+      const TimePoint gives_up = refused ? sent_at : lease.attempt_deadline(sent_at);
+      if (answer < std::min(gives_up, lease.terminate_at())) return true;
+      lease.failed(sent_at, gives_up);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("an outage of the stated length is survived whenever it begins, one of a lease is not") {
+  for (Millis ttl : {1000ms, 3000ms, 10'000ms, 30'000ms, 60'000ms, 300'000ms}) {
+    for (Millis kill_after : {0ms, 100ms, 5000ms, 15'000ms}) {
+      const LeaseMonitor::Settings settings{ttl, kill_after};
+      const Millis stated = survived_outage(settings);
+      CAPTURE(ttl.count());
+      CAPTURE(kill_after.count());
+      const Nanos interval = timing::renew_interval(ttl);
+      for (int part = 1; part <= 50; ++part) {
+        for (bool refused : {true, false}) {
+          CHECK(survives(settings, interval * part / 50, stated, refused));
+          CHECK_FALSE(survives(settings, interval * part / 50, ttl, refused));
+        }
+      }
+      // Nothing is given away: with what remains of a renewal, and of a second, it is not survived.
+      const Nanos more = stated + timing::renewal_after_outage(ttl) + 1s;
+      CHECK_FALSE(survives(settings, interval, more, true));
+    }
+  }
+  CHECK(survived_outage({30s, 5s}) == 11s);
+  CHECK(survived_outage({60s, 5s}) == 40s);
+  CHECK(survived_outage({60s, 15s}) == 30s);
+  CHECK(survived_outage({300s, 5s}) == 278s);
+  CHECK(survived_outage({1s, 166ms}) == 23ms);
+}
+
+TEST_CASE("when the lease is over, renewals that fail are no longer tried in haste") {
+  auto lease = monitor(1s, 0s);
+  TimePoint now = kStart + 2s;
+  for (int i = 0; i < 10; ++i) lease.failed(now, now);
+  CHECK(lease.next_attempt() == now + 500ms);
+}
+
 TEST_CASE("failed renewals are tried again at once and more slowly, not only once") {
   auto lease = monitor(30s, 5s);
   TimePoint now = kStart + 10s;

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +12,7 @@
 #include "redis/link/connection.hpp"
 #include "redis/link/link.hpp"
 #include "redis/net/url.hpp"
+#include "util/mutex.hpp"
 
 namespace rlock::redis {
 
@@ -59,7 +59,7 @@ class KeyPlaces {
   void forget(const HostPort& node);
 
  private:
-  mutable std::mutex mutex_;
+  mutable util::Mutex mutex_;
   std::map<std::string, HostPort> nodes_;
   std::optional<HostPort> last_;
 };

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +16,7 @@
 #include "redis/net/socket.hpp"
 #include "redis/net/url.hpp"
 #include "util/clock.hpp"
+#include "util/mutex.hpp"
 #include "util/result.hpp"
 
 namespace rlock::redis {
@@ -33,7 +33,7 @@ class MemberRegistry {
   std::optional<std::string> add_member(const std::string& label, const std::string& run_id);
 
  private:
-  std::mutex mutex_;  // the renewal thread has connections of its own
+  util::Mutex mutex_;  // the renewal thread has connections of its own
   std::map<std::string, std::string> run_ids_;
 };
 

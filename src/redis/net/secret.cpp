@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "util/fd.hpp"
+#include "util/mutex.hpp"
 #include "util/process.hpp"
 #include "util/text.hpp"
 
@@ -252,7 +253,7 @@ class SourcedSecret final : public Secret {
   struct Shared {
     Source source;
     util::Fd event;
-    std::mutex mutex;
+    util::Mutex mutex;
     std::string last;
     TimePoint read_at = BootClock::now();
     std::optional<TimePoint> began;  // of the last read on the thread

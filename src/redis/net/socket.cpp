@@ -181,7 +181,7 @@ std::vector<Address> known_addresses(const std::string& host, int port) {
 
 struct Resolution::Shared {
   util::Fd event;
-  std::mutex mutex;
+  util::Mutex mutex;
   std::optional<LookupResult> outcome;
   TimePoint done_at;
 };

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +15,7 @@
 #include "redis/net/url.hpp"
 #include "util/clock.hpp"
 #include "util/fd.hpp"
+#include "util/mutex.hpp"
 #include "util/result.hpp"
 
 // How a connection comes about, and how bytes pass over it. Nothing here blocks.
@@ -60,7 +60,7 @@ class AddressMemory {
  private:
   std::atomic<bool> was_accepted_ = false;
   std::atomic<bool> hangs_up_on_client_ = false;
-  mutable std::mutex mutex_;  // the renewal thread has a connection of its own
+  mutable util::Mutex mutex_;  // the renewal thread has a connection of its own
   std::optional<Address> last_;
 };
 
