@@ -318,6 +318,11 @@ SentinelVote examine_sentinel(SentinelReport& report, const std::string& name) {
   report.master = master->front() + ":" + master->back();
   auto quorum = client.ask({"SENTINEL", "CKQUORUM", name});
   if (!quorum) report.no_quorum = std::move(quorum).error();
+  // Names and values in turn. A user who may not ask does not learn it.
+  if (auto facts = client.ask({"SENTINEL", "MASTER", name})) {
+    const auto at = std::find(facts->begin(), facts->end(), "down-after-milliseconds");
+    if (facts->end() - at > 1) report.down_after = Millis(number(at[1]));
+  }
   auto at = parse_host_port(report.master);
   return at ? SentinelVote(*std::move(at)) : NoAnswer{};
 }
@@ -374,6 +379,8 @@ ClusterReport examine_cluster(const ClusterSeeds& cluster) {
       report.seed_errors.push_back(*std::move(error));
     } else if (report.masters.empty() && !info->empty() && !nodes->empty()) {
       read_cluster(info->front(), nodes->front(), seed, report);
+      auto timeout = client.ask({"CONFIG", "GET", "cluster-node-timeout"});
+      if (timeout && timeout->size() == 2) report.node_timeout = Millis(number((*timeout)[1]));
     }
   }
   return report;

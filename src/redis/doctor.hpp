@@ -63,9 +63,10 @@ ServerReport examine_server(const Server& server, const ServerUse& use);
 // What one sentinel reports.
 struct SentinelReport {
   Server server;
-  std::optional<Error> error{};      // why it named no master
-  std::optional<Error> no_quorum{};  // why the sentinels cannot agree on a failover
-  std::string master{};              // `host:port`
+  std::optional<Error> error{};        // why it named no master
+  std::optional<Error> no_quorum{};    // why the sentinels cannot agree on a failover
+  std::string master{};                // `host:port`
+  std::optional<Millis> down_after{};  // for so long a master must be silent before it is replaced
 };
 
 // What the servers of a Sentinel group report.
@@ -84,6 +85,7 @@ struct ClusterReport {
   std::string state{};               // cluster_state; nothing is known if no seed answers
   uint64_t slots_served = 0;         // of kSlots, by nodes that are not failing
   std::vector<Server> masters{};
+  std::optional<Millis> node_timeout{};  // cluster-node-timeout
 
   bool is_silent() const { return seed_errors.size() == seeds; }
 };

@@ -16,6 +16,18 @@ is() { [ "$(grade "$2")" = "$1" ]; }
     fail "$output"
   [[ $output == *"ok    failover"*"ok    role          master"* ]] || fail "$output"
   [[ $(rlock doctor --json | jq -r .acl_rule) == *" +role "* ]]
+  # The slowest sentinel counts.
+  [ "$(grade outage)" = ok ]
+  at s1 sentinel set "$master_name" down-after-milliseconds 30000 >/dev/null
+  [ "$(grade outage)" = ok ]
+  at s1 sentinel set "$master_name" down-after-milliseconds 60000 >/dev/null
+  [ "$(grade outage)" = warn ]
+  [[ $(rlock doctor) == *"(down-after-milliseconds 60000), and a run with --ttl 1m survives every outage of up to 40s"*"-> use --ttl 1m30s"* ]]
+  [ "$(grade outage -t 90s)" = ok ]
+  [ "$(grade outage -t 90s -k 30s)" = warn ]
+  printf '[run]\nttl = "5m"\n' >rlock.toml
+  [ "$(grade outage --config rlock.toml)" = ok ]
+  at s1 sentinel set "$master_name" down-after-milliseconds 1000 >/dev/null
   crash s2
   [ "$(grade sentinels)" = warn ]
   [ "$(grade master)" = ok ]
@@ -49,6 +61,10 @@ is() { [ "$(grade "$2")" = "$1" ]; }
   [ "$(grade commands)" = "ok ok ok" ]
   [ "$(grade role)" = "ok ok ok" ]
   [[ $(rlock doctor --json | jq -r .acl_rule) == *" +cluster|nodes "* ]]
+  [ "$(grade outage)" = ok ]
+  for node in c0 c1 c2; do at "$node" config set cluster-node-timeout 30000 >/dev/null; done
+  [ "$(grade outage)" = warn ]
+  [ "$(grade outage -t 5m)" = ok ]
   at c0 config set maxmemory-policy allkeys-lru >/dev/null
   [[ $(grade eviction) == *warn* ]]
   for node in c0 c1 c2; do at "$node" cluster delslots 7 >/dev/null; done

@@ -1,12 +1,17 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <string>
+#include <string_view>
 #include <tuple>
 
 #include "cli/commands/doctor.hpp"
+#include "util/duration.hpp"
 
 using namespace rlock;
 using cli::Check;
 using cli::Grade;
+using cli::outage;
 using redis::ServerReport;
 
 namespace {
@@ -232,4 +237,30 @@ TEST_CASE("each seed of a cluster that does not answer is reported") {
   report.seed_errors.push_back({ErrorKind::unavailable, "db1:6379: Connection refused"});
   CHECK(cli::diagnose(report).checks.size() == 1);
   CHECK(cli::diagnose(report).checks.front().grade == Grade::fail);
+}
+
+TEST_CASE("a failover that takes longer than the outage which a run survives is a warning") {
+  using namespace std::chrono_literals;
+  const lock::LeaseMonitor::Settings usual{60s, 5s};
+  CHECK(outage(usual, 35s, "down-after-milliseconds 30000").grade == Grade::ok);
+  const Check longer = outage(usual, 65s, "down-after-milliseconds 60000");
+  CHECK(longer.grade == Grade::warn);
+  CHECK(longer.detail ==
+        "a failover takes about 1m5s (down-after-milliseconds 60000), and a run with --ttl 1m "
+        "survives every outage of up to 40s");
+  CHECK(longer.advice.starts_with("use --ttl 1m30s, "));
+  // The lease that is advised suffices, and no much longer one is.
+  for (Millis takes : {10s, 35s, 65s, 3605s}) {
+    for (Millis ttl : {1s, 10s, 30s}) {
+      lock::LeaseMonitor::Settings lease{ttl, std::min<Millis>(5s, ttl / 6)};
+      const Check found = outage(lease, takes, "cluster-node-timeout 1");
+      if (found.grade == Grade::ok) continue;
+      std::string advised = found.advice.substr(std::string_view("use --ttl ").size());
+      advised.resize(advised.find(','));
+      lease.ttl = *util::parse_duration(advised);
+      CAPTURE(advised);
+      CHECK(lock::survived_outage(lease) >= takes);
+      CHECK(lease.ttl <= takes * 5 / 4 + 30s);
+    }
+  }
 }

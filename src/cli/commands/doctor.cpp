@@ -8,6 +8,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/settings/config.hpp"
 #include "cli/settings/connect.hpp"
+#include "cli/settings/run_settings.hpp"
 #include "redis/open.hpp"
 #include "run/run.hpp"
 #include "util/process.hpp"
@@ -107,7 +108,8 @@ bool failed(const std::vector<Diagnosis>& servers, const std::optional<Check>& i
 // Examines each target of the URLs and checks what it finds there.
 class Doctor {
  public:
-  explicit Doctor(const redis::OpenOptions& options) : options_(options) {}
+  Doctor(const redis::OpenOptions& options, const lock::LeaseMonitor::Settings& lease)
+      : options_(options), lease_(lease) {}
 
   void operator()(const redis::Server& server) {
     const bool quorum = options_.urls.size() > 1;
@@ -122,14 +124,14 @@ class Doctor {
 
   void operator()(const redis::SentinelGroup& group) {
     const redis::GroupReport report = redis::examine_group(group);
-    diagnoses_.push_back(diagnose(report));
+    add(diagnose(report), outage(report, lease_));
     kind_ = redis::ServerKind::sentinel_master;
     if (report.master) check_server(*report.master, kind_);
   }
 
   void operator()(const redis::ClusterSeeds& cluster) {
     const redis::ClusterReport report = redis::examine_cluster(cluster);
-    diagnoses_.push_back(diagnose(report));
+    add(diagnose(report), outage(report, lease_));
     kind_ = redis::ServerKind::cluster_node;
     for (const redis::Server& master : report.masters) check_server(master, kind_);
   }
@@ -144,6 +146,11 @@ class Doctor {
   }
 
  private:
+  void add(Diagnosis diagnosis, std::optional<Check> outage) {
+    if (outage) diagnosis.checks.push_back(*std::move(outage));
+    diagnoses_.push_back(std::move(diagnosis));
+  }
+
   void check_server(const redis::Server& server, redis::ServerKind kind) {
     kind_ = kind;
     reports_.push_back(redis::examine_server(server, {options_.prefix, kind, options_.replicas}));
@@ -151,6 +158,7 @@ class Doctor {
   }
 
   const redis::OpenOptions& options_;
+  const lock::LeaseMonitor::Settings lease_;  // of a run with the same settings
   redis::ServerKind kind_ = redis::ServerKind::single;
   std::vector<redis::ServerReport> reports_;
   std::vector<Diagnosis> diagnoses_;
@@ -166,7 +174,10 @@ Result<int> doctor_command(const Invocation& invocation) {
   TRY(auto options, connection_options(choices, system_getenv));
   // Fails if a private server cannot be started.
   TRY(auto targets, redis::targets(options));
-  Doctor doctor(options);
+  TRY(auto run, run_settings({CommandId::run, choices, {"doctor"}, {{"true"}}}, system_getenv));
+  run.plan.claim.replicas = options.replicas;
+  Doctor doctor(options,
+                run::lease_settings(run.plan.claim, run.plan.kill_after, run.plan.watchdog));
   for (const redis::ServerTarget& target : targets) std::visit(doctor, target);
   const std::vector<Diagnosis>& servers = doctor.diagnoses();
   const std::optional<Check> independence = doctor.independence();

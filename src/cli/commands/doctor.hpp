@@ -1,8 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "lock/lease.hpp"
 #include "redis/doctor.hpp"
 
 // The checks of `rlock doctor`: whether a server is fit to hold locks.
@@ -29,5 +31,15 @@ Diagnosis diagnose(const redis::GroupReport& report);
 Diagnosis diagnose(const redis::ClusterReport& report);
 // Whether several URLs lead to as many different servers.
 Check independence(const std::vector<redis::ServerReport>& reports);
+
+// Whether a run with this lease survives a failover of the group; nothing if no server says after
+// which time it replaces a master.
+std::optional<Check> outage(const redis::GroupReport& report,
+                            const lock::LeaseMonitor::Settings& lease);
+std::optional<Check> outage(const redis::ClusterReport& report,
+                            const lock::LeaseMonitor::Settings& lease);
+// Whether a run with this lease survives an outage that a failover ends after `takes`, as `setting`
+// has it; otherwise the shortest --ttl that does, in steps of at least 10 s.
+Check outage(const lock::LeaseMonitor::Settings& lease, Millis takes, const std::string& setting);
 
 }  // namespace rlock::cli

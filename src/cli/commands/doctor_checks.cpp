@@ -606,6 +606,10 @@ Finding independence_of(const std::vector<ServerReport>& reports) {
   return warn("some servers do not report their identity (run_id)", kAllowInfo);
 }
 
+// A failover needs some seconds more than its setting: for the votes, and until runs reach the new
+// master.
+constexpr Millis kVotes{5'000};
+
 // ---- the rows: what is checked, in the order of the report ----
 
 Check named(const char* name, const Finding& finding) {
@@ -664,6 +668,40 @@ Diagnosis diagnose(const GroupReport& report) {
 
 Diagnosis diagnose(const ClusterReport& report) {
   return diagnosis_of(report, report.label, kClusterRows);
+}
+
+Check outage(const lock::LeaseMonitor::Settings& lease, Millis takes, const std::string& setting) {
+  using namespace std::chrono_literals;
+  const Millis survived = lock::survived_outage(lease);
+  const std::string text = util::format(
+      "a failover takes about {} ({}), and a run with --ttl {} survives every outage of up to {}",
+      util::format_duration(takes), setting, util::format_duration(lease.ttl),
+      util::format_duration(survived));
+  if (survived >= takes) return {"outage", Grade::ok, text};
+  lock::LeaseMonitor::Settings longer = lease;
+  while (lock::survived_outage(longer) < takes) {
+    longer.ttl += std::max<Millis>(10s, longer.ttl / 8);
+    longer.ttl -= longer.ttl % (longer.ttl < 10min ? Millis(10s) : Millis(1min));
+  }
+  return {"outage", Grade::warn, text,
+          util::format("use --ttl {}, or make the failover quicker: a failover ends every run now",
+                       util::format_duration(longer.ttl))};
+}
+
+std::optional<Check> outage(const GroupReport& report, const lock::LeaseMonitor::Settings& lease) {
+  std::optional<Millis> longest;
+  for (const SentinelReport& one : report.sentinels) longest = std::max(longest, one.down_after);
+  if (!longest) return std::nullopt;
+  return outage(lease, *longest + kVotes,
+                util::format("down-after-milliseconds {}", longest->count()));
+}
+
+std::optional<Check> outage(const ClusterReport& report,
+                            const lock::LeaseMonitor::Settings& lease) {
+  if (!report.node_timeout) return std::nullopt;
+  // A node is asked at least every half of this time.
+  return outage(lease, *report.node_timeout * 3 / 2 + kVotes,
+                util::format("cluster-node-timeout {}", report.node_timeout->count()));
 }
 
 Check independence(const std::vector<ServerReport>& reports) {

@@ -527,13 +527,14 @@ void add_layer(Invocation& invocation, ConfigFile file, DecidedOptions& decided)
   if (names_another) {
     std::erase_if(file.settings, [](const Setting& setting) { return is_login(setting.id); });
   }
-  // `config` shows what a run would use.
+  // `config` shows what a run would use, and `doctor` checks some of it.
   const CommandId command =
       invocation.command == CommandId::config ? CommandId::run : invocation.command;
+  const bool reads_run = command == CommandId::run || command == CommandId::doctor;
   for (const Setting& setting : file.settings) {
     const OptionRow& row = row_of(setting.id);
     const bool is_run_option = row.section == Section::command;
-    if (is_run_option && command != CommandId::run) continue;
+    if (is_run_option && !reads_run) continue;
     if (decided.has(setting.id) || !row.applies_to(command)) continue;
     if (setting.literal) {
       invocation.choices.set_password(setting.values.front(), place_of(file, setting));
