@@ -156,6 +156,8 @@ def numbers():
     for name in ("crowd", "queue"):
         one = kept(f"{name}.json")
         out += section(name.capitalize(), of(one), one["rows"])
+    outages = kept("outages.json")
+    out += section("Outages", f"{of(outages)}, commit {outages['commit']}", outages["rows"])
     peers = kept("peers.json")
     for part, title in (("rows", "Peers"), ("waiters", "Peers and their waiters"), ("faults", "Peers and faults")):
         out += section(title, of(peers), peers[part])

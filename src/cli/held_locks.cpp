@@ -80,7 +80,7 @@ run::OuterRun outer_run(HeldRecord record, const LockAddress& address) {
   run::OuterRun outer{std::move(record.held_lock)};
   outer.may_put_back = same_server && util::is_live_ancestor(process.pid, process.at);
   const bool renews = same_server && !outer.may_put_back && process.renewing > Millis(0);
-  if (renews) outer.put_back_grace = process.renewing / 3 + kToRenew;
+  if (renews) outer.put_back_grace = timing::renew_interval(process.renewing) + kToRenew;
   return outer;
 }
 

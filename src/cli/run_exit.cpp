@@ -311,7 +311,13 @@ std::string lease_end_text(const run::LeaseEnd& lease) {
   const bool tried = lease.by_guard || lease.last_error;
   std::string text = tried ? "the lease ended" : "the lease was not renewed";
   if (lease.by_guard) text += " while rlock was stopped or got no processor time";
-  if (lease.last_error) text += ": " + util::printable(lease.last_error->text);
+  if (lease.last_error) {
+    text += ": " + util::printable(lease.last_error->text);
+    if (lease.survives > Millis(0)) {
+      text += util::format("; this lease survives every outage of up to {}, a longer --ttl more",
+                           util::format_duration(lease.survives));
+    }
+  }
   return text + since_phrase(lease.later_holder);
 }
 

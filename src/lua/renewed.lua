@@ -23,7 +23,7 @@ function s.lost(how, other_holder)
 end
 
 local function lease_of(id)
-  local INNER_LEASE = 30000  -- the longest of a nested run's entry
+  local INNER_LEASE = 60000  -- the longest of a nested run's entry
   return now + (id == '0' and ttl or math.min(ttl, INNER_LEASE))
 end
 

@@ -80,8 +80,9 @@ class BackgroundRenewerProcess {
   void run() {
     HandOff hand_off;
     if (!receive_hand_off(hand_off)) return;
-    SharedLease lease(lease_settings(claim_, Millis(0), lock::Watchdog::renew), hand_off.granted_at,
-                      nullptr);
+    const auto settings = lease_settings(claim_, Millis(0), lock::Watchdog::renew);
+    survives_ = lock::survived_outage(settings);
+    SharedLease lease(settings, hand_off.granted_at, nullptr);
     Observer nobody;
     const HeldLock held_lock{.owner = claim_.owner,
                              .token = hand_off.token,
@@ -132,7 +133,9 @@ class BackgroundRenewerProcess {
       if (view.lost && !broken_ && !handle_loss(*view.lost, view.deadline - now))
         return RenewalEnd::lost;
       if (now >= view.deadline) {
-        if (!broken_) report(LeaseEnd{std::nullopt, view.last_error});
+        LeaseEnd end{std::nullopt, view.last_error};
+        end.survives = survives_;
+        if (!broken_) report(end);
         return RenewalEnd::lost;
       }
       if (!kept_) return RenewalEnd::release;
@@ -226,6 +229,7 @@ class BackgroundRenewerProcess {
   util::Fd line_;
   bool kept_ = true;     // until the caller is gone without keep()
   bool broken_ = false;  // by an operator
+  Millis survives_{0};   // of LeaseEnd
 };
 
 // The background renewer after its fork. `line` brings a HandOff, is answered with a byte once the

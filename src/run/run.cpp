@@ -330,6 +330,9 @@ RunOutcome run_held(const RunContext& context, const HeldLock& held_lock,
   SharedLease lease(settings(context.plan), held_lock.granted_at, guard_state);
   // The guard outlives the release: the next in line need not wait for its end.
   auto finish = supervise(context, held_lock, lease, guard);
+  if (finish && finish->lost && context.plan.watchdog == lock::Watchdog::renew) {
+    finish->lost->survives = lock::survived_outage(settings(context.plan));
+  }
   std::optional<Result<lock::ReleaseReply>> released;
   const bool all_gone = !finish || finish->survivors.empty();
   if (all_gone) released = release(context, held_lock, finish, lease.view().deadline);

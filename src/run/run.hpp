@@ -97,6 +97,7 @@ struct LeaseEnd {
   bool by_guard = false;               // rlock was stopped or starved: the guard ended the command
   lock::LaterHolder later_holder =
       lock::LaterHolder::unknown;  // without `reported`: who had the lock
+  Millis survives{0};  // such a lease survives every outage of up to this; 0: it was not renewed
 };
 
 // Whether a success was recorded [plan.claim.once].

@@ -78,7 +78,7 @@ MUTANT("an entry is taken for the hold", {"if entry == '0' and line.entries == '
 MUTANT("a release ends the entries of others",
        {"and not sole and s.other_entries(line)", "and false"});
 
-// An inner run that is killed keeps a lock of a long ttl for 30 s at most.
+// An inner run that is killed keeps a lock of a long ttl for a minute at most.
 // The long lease of the outer run ends with it.
 CASE("when the outer run ends, the inner one's lease is left") {
   lab.play("A granted ttl=10m; A inner renewed; A released; A holds; 31s pass; B granted");
@@ -88,7 +88,7 @@ MUTANT("the lease of the outer run outlives it",
         "s.store_hold(owner, line, math.max(latest, s.held_until(owner)), 0)"});
 
 CASE("an inner run's lease is short") {
-  lab.play("A granted; A inner renewed ttl=1h; A released; 30s pass; B granted");
+  lab.play("A granted; A inner renewed ttl=1h; A released; 59s pass; B queued; 1s pass; B granted");
 }
 MUTANT("entries without a lease of their own", {"math.min(ttl, INNER_LEASE)", "ttl"});
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fake_redis/database.hpp"
+#include "lock/timing.hpp"
 
 // What the model consists of: a server's memory of one lock, the clients, the messages between
 // them, and what a perfect observer knows. A value: a step makes a new one.
@@ -20,10 +21,10 @@ constexpr Moment kNever = INT64_MAX;
 // for the model's time to do.
 constexpr int64_t kEpochMs = 4'000'000'000'000;
 
-// As in the scripts and in rlock, with its usual lease.
+// As in the scripts and in rlock, with a lease of 30 s.
 constexpr Moment kTtl = 30'000;
 constexpr Moment kDrift = kTtl / 100 + 2;
-constexpr Moment kRenewEvery = kTtl / 3;
+constexpr Moment kRenewEvery = timing::renew_interval(Millis(kTtl)).count();
 constexpr Moment kSlice = 5'000;  // of a waiter near the head
 constexpr Moment kLongestSlice = 4 * kSlice;
 constexpr Moment kHeartbeatSlices = 3;

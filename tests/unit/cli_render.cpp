@@ -168,6 +168,10 @@ TEST_CASE(
   CHECK(contains(status_table({view}, 80), "overdue"));
   CHECK(contains(status_table({view}, 132), "[overdue by 5s] make"));
   CHECK(contains(status_json({view}), "\"overdue_ms\":5000"));
+  lock::Holder patient = late;  // a long lease is renewed every 10 s
+  patient.ttl = Millis(600'000);
+  patient.left = Millis(585'000);
+  CHECK(contains(status_json({{"x", test::snapshot({patient}, 0)}}), "\"overdue_ms\":5000"));
 
   auto shown_of = [&](const Record& record) {
     late.record = encode_record(record);

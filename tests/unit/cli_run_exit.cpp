@@ -211,6 +211,18 @@ TEST_CASE(
   CHECK(contains(run_exit(run::LeaseLost{lease, true, {}}).message, "was not started"));
 }
 
+TEST_CASE("a lease lost in an outage says which outage it always survives") {
+  run::LeaseEnd lease{{}, Error{ErrorKind::unavailable, "db1:6379: no answer in time"}, false};
+  CHECK_FALSE(contains(run_exit(run::LeaseLost{lease, false, {}}).message, "survives"));
+  lease.survives = Millis(40'000);
+  CHECK(contains(run_exit(run::LeaseLost{lease, false, {}}).message,
+                 "no answer in time; this lease survives every outage of up to 40s, a longer --ttl "
+                 "more; the command was ended"));
+  // Without an outage a longer lease would not have helped.
+  lease.last_error.reset();
+  CHECK_FALSE(contains(run_exit(run::LeaseLost{lease, false, {}}).message, "survives"));
+}
+
 TEST_CASE("a command that ended by itself keeps its code, with a warning for a lost lease") {
   run::LeaseEnd lease{lock::Lost{lock::LostHow::taken, test::holder(), ""}, {}, false};
   RunExit got = run_exit(run::Ended{run::Exited{3}, lease, {}});

@@ -2,7 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include "cli/options/options.hpp"
 #include "unit/cli_config.hpp"
+#include "unit/cli_fixture.hpp"
+#include "util/duration.hpp"
+#include "util/text.hpp"
 
 using namespace rlock;
 using namespace rlock::cli;
@@ -20,7 +24,7 @@ RunSettings run_with(const test::Words& options) {
 
 TEST_CASE("the defaults are the documented ones") {
   RunSettings got = run_with({});
-  CHECK(got.plan.claim.ttl == Millis(30'000));
+  CHECK(got.plan.claim.ttl == Millis(60'000));
   CHECK(got.plan.kill_after == Millis(5'000));
   CHECK(got.plan.claim.queueing == lock::Queueing::wait);
   CHECK(got.plan.on_lost == run::OnLost::terminate);
@@ -31,6 +35,25 @@ TEST_CASE("the defaults are the documented ones") {
   CHECK(got.waiting.superseded_code == 75);
   CHECK(got.done_code == 0);
   CHECK(run_with({"-t", "6s"}).plan.kill_after == Millis(1'000));
+}
+
+TEST_CASE("the texts of --ttl and --no-renew state what its default, and 5m, survive") {
+  auto settings = [](const test::Words& options) {
+    const run::Plan plan = run_with(options).plan;
+    return run::lease_settings(plan.claim, plan.kill_after, plan.watchdog);
+  };
+  auto survived = [&](const test::Words& options) {
+    return util::format_duration(lock::survived_outage(settings(options)));
+  };
+  const std::string ttl(text_for(row_of(Opt::ttl), CommandId::run).manual);
+  CAPTURE(ttl);
+  CHECK(test::contains(ttl, "With 60s it survives every outage of up to " + survived({})));
+  CHECK(test::contains(ttl, "with 5m of up to " + survived({"-t", "5m"})));
+  CHECK(text_for(row_of(Opt::ttl), CommandId::run).fallback == "60s");
+  const lock::LeaseMonitor lease(settings({"--no-renew"}), TimePoint(), TimePoint());
+  const auto ends = std::chrono::floor<Millis>(lease.terminate_at().time_since_epoch());
+  CHECK(test::contains(std::string(text_for(row_of(Opt::no_renew), CommandId::run).help),
+                       util::format("(after {}s of 60s)", ends.count() / 1000)));
 }
 
 TEST_CASE("modes, --min-hold and --max-queue reach the claim") {

@@ -30,7 +30,7 @@ constexpr CommandRow kCommands[] = {
      "Waits for the lock NAME, prints the owner id and nothing else, and exits. The lock stays "
      "held until rlock release, or until its lease ends. It needs either --ttl, longer than the "
      "steps take from one rlock renew to the next, or --renew-while.\n"
-     "With --renew-while a small background process renews the lease (30s, or --ttl) while the "
+     "With --renew-while a small background process renews the lease (60s, or --ttl) while the "
      "process PID lives, and releases the lock when PID exits. If the lock is lost or broken, "
      "nothing ends the steps: the background process prints a line on the standard error of PID "
      "and exits, and rlock renew and rlock release exit with 76. No signal but KILL ends it while "
@@ -266,11 +266,11 @@ constexpr OptionRow kOptions[] = {
      "run TEXT with $SHELL (or /bin/sh, if it is not set) instead of a COMMAND",
      "Use it for pipes and redirections under the lock. TEXT is one word: quote it. This option "
      "cannot be combined with a COMMAND after --."},
-    {option(Opt::ttl, "ttl", "DUR", kRun | kAcquire | kRenew,
-            {.letter = 't', .fallback = "30s", .common = true}),
+    {option(Opt::ttl, "ttl", "DUR", kRun | kAcquire | kRenew | kDoctor,
+            {.letter = 't', .fallback = "60s", .common = true}),
      "length of the lease, at least 1s"},
     {option(Opt::no_renew, "no-renew", "", kRun),
-     "do not renew the lease: end the command before the lease ends (after 22s of 30s) and exit "
+     "do not renew the lease: end the command before the lease ends (after 52s of 60s) and exit "
      "with 76",
      "Use it if a command that hangs must not hold the lock for longer than one lease. Choose a "
      "--ttl that is long enough for the command, --kill-after and a margin. To limit the command "
@@ -281,7 +281,7 @@ constexpr OptionRow kOptions[] = {
      "command starts; 0 means no limit. rlock sends TERM to the command and everything that it "
      "started, and KILL after the time of --kill-after. It holds the lock until they have ended, "
      "so rlock itself may run for longer: see WHAT CANNOT BE ENDED."},
-    {option(Opt::kill_after, "kill-after", "DUR", kRun,
+    {option(Opt::kill_after, "kill-after", "DUR", kRun | kDoctor,
             {.letter = 'k', .fallback = "5s, or a sixth of the ttl if that is less"}),
      "time from TERM to KILL when rlock ends the command",
      "Use it to give the command time to clean up after --max-run, a lost lease or force-unlock. "
@@ -412,7 +412,7 @@ constexpr OptionRow kOptions[] = {
     {option(Opt::renew_while, "renew-while", "PID", kAcquire, {.common = true}),
      "renew the lease in the background while the process PID lives, then release the lock",
      "Use it so that a script that dies does not keep the lock, and for steps of unknown duration. "
-     "--ttl is then the lease that the background process renews, 30s by default."},
+     "--ttl is then the lease that the background process renews, 60s by default."},
     {option(Opt::event_log, "event-log", "FILE", kRun),
      "append one line to FILE for each event, a JSON object",
      "Use it for logs and monitoring, since run has no --json. Several runs may share one file. If "
@@ -595,16 +595,26 @@ struct PerCommandText {
   std::string_view manual = {};
 };
 constexpr PerCommandText kPerCommandTexts[] = {
-    {{Opt::ttl, kRun, "30s"},
+    {{Opt::ttl, kRun, "60s"},
      "length of the lease, at least 1s; rlock renews the lease while the command runs",
-     "rlock renews it after each third of this time. With a shorter lease the lock is free sooner "
-     "if this host dies; with a longer one the command survives a longer outage of the server. "
-     "With several servers the maximum is 60s."},
-    {{Opt::ttl, kAcquire, "none; with --renew-while 30s"},
+     "rlock renews it every 10s, or after each third of it if that is less. With a shorter lease "
+     "the lock is free sooner if this host dies; with a longer one the command survives a longer "
+     "outage of the server. With 60s it survives every outage of up to 40s, for example a failover "
+     "of Sentinel with the default down-after-milliseconds, and with 5m of up to 4m38s: that is "
+     "the lease without the time between two renewals, --kill-after and a margin. With several "
+     "servers the maximum is 60s."},
+    {{Opt::ttl, kAcquire, "none; with --renew-while 60s"},
      "length of the lease, at least 1s: longer than the steps take from one rlock renew to the "
      "next",
      "This option is required without --renew-while. If a script dies between its steps, the lock "
      "stays held for the rest of the lease. With several servers the maximum is 60s."},
+    {{Opt::ttl, kDoctor, "60s"},
+     "length of the lease of the runs for which the servers are checked",
+     "rlock doctor compares which outage such a run survives with the time that Sentinel or a "
+     "Cluster takes to replace a master."},
+    {{Opt::kill_after, kDoctor, "5s, or a sixth of the ttl if that is less"},
+     "time from TERM to KILL of these runs",
+     "A longer one leaves less of the lease for an outage."},
     {{Opt::ttl, kRenew, "its previous length"},
      "length of the lease from now on, at least 1s",
      "rlock never shortens a lease: if more than this is left, the lease stays as it is. This "

@@ -14,8 +14,9 @@ namespace rlock::cli {
 
 enum class LockState { free, closed, held, overdue, cooldown, revoked };
 
-// By how much the renewal of this lease is overdue: a live holder renews it after each third of its
-// ttl. None where nobody renews it, and for a delay that a busy host may have.
+// By how much the renewal of this lease is overdue: a live holder renews it after each
+// timing::renew_interval of its ttl. None where nobody renews it, and for a delay that a busy host
+// may have.
 std::optional<Millis> overdue(const lock::Holder& holder);
 
 // At a majority of its servers, those that did not answer included.

@@ -26,8 +26,9 @@ Result<std::optional<std::string>> once_key_choice(const Choices& choices);
 
 // What `run` and `acquire` alike are asked about the lock. ErrorKind::usage says what is wrong.
 
-// Where --ttl was not given.
-inline constexpr Millis kDefaultTtl{30'000};
+// Where --ttl was not given. With it a run survives a failover of Sentinel with the default
+// down-after-milliseconds (30 s).
+inline constexpr Millis kDefaultTtl{60'000};
 
 // --ttl where it was given; at least 1s.
 Result<std::optional<Millis>> ttl_choice(const Choices& choices);

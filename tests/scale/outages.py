@@ -1,0 +1,212 @@
+#!/usr/bin/python3
+"""Which outages of its server does a run survive? Ten runs over one server for each kind and length of outage.
+
+Usage: outages.py [RUNS]
+
+Every run has the default lease and --kill-after, and began at another moment of the time between two renewals. All outages
+happen at the same time, each to a server of its own. A run has survived an outage once it has renewed its lease after it.
+"""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+from common import RLOCK, TOP, Program, Server, recorded, shown, until
+import harness
+from redis_server import RedisServer
+from relay import Relay
+
+LENGTHS = (10, 20, 30, 40, 45, 50, 55)
+DOWN_AFTER = (5, 10, 30)
+INTERVAL = 10  # s between two renewals of the default lease
+GIVEN_UP = 90  # s after the outage: longer than a lease, and than a failover takes
+MASTER = "the-master"
+
+
+class Runs:
+    """So many that hold a lock each, at `url`."""
+
+    def __init__(self, url, folder, count):
+        self.url, self.folder, self.runs = url, folder, []
+        for number in range(count):
+            self.runs.append(self.begin(number))
+            time.sleep(INTERVAL / count)
+
+    def begin(self, number):
+        """Holds its lock. On a machine that is too busy for that within --connect-timeout it is tried again."""
+        log = os.path.join(self.folder, f"events-{number}")
+        while True:
+            process = subprocess.Popen(
+                [RLOCK, "-u", self.url, "run", "-q", "--event-log", log, f"outage-{number}", "--", "sleep", "infinity"],
+                stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            until(lambda: process.poll() is not None or moments(log, "acquired"))
+            if process.returncode is None:
+                return log, process
+
+    def fates(self, end):
+        """None for a run that renewed its lease after `end`, else its exit code."""
+        def fate(run):
+            log, process = run
+            until(lambda: process.poll() is not None or moments(log, "renewed", end), seconds=GIVEN_UP)
+            return process.returncode
+        return [fate(run) for run in self.runs]
+
+    def renewed_after(self, begin):
+        """Seconds until the first renewal after that moment."""
+        found = [moment for log, _ in self.runs for moment in moments(log, "renewed", begin)]
+        return round(min(found) - begin, 1) if found else None
+
+    def end(self):
+        for _, process in self.runs:
+            process.terminate()
+        for _, process in self.runs:
+            process.wait()
+
+
+def now():
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def moments(log, event, after=0.0):
+    """When it happened, in seconds since the boot of this host."""
+    with contextlib.suppress(FileNotFoundError), open(log, encoding="utf-8") as lines:
+        events = [json.loads(line) for line in lines if line.endswith("\n")]
+        return [one["t_ns"] / 1e9 for one in events if one["event"] == event and one["t_ns"] / 1e9 > after]
+    return []
+
+
+def row(kind, seconds, runs, fates, first):
+    return shown({"outage": kind, "seconds": seconds, "runs": len(fates), "survived": fates.count(None),
+                  "ended_with_76": fates.count(76), "first_renewal_after_s": first})
+
+
+def last(kind, seconds, runs, begin):
+    """The outage is over."""
+    fates = runs.fates(now())
+    return row(kind, seconds, runs, fates, runs.renewed_after(begin))
+
+
+def restart(seconds, count):
+    with Server("--appendonly", "yes", "--appendfsync", "always") as server:
+        runs = Runs(server.url, server.folder, count)
+        try:
+            server.kill()
+            begin = now()
+            time.sleep(seconds)
+            server.start()
+            return last("the server restarts with its append-only file", seconds, runs, begin)
+        finally:
+            runs.end()
+
+
+def network(seconds, count):
+    with Server() as server:
+        path = os.path.join(server.folder, "relay")
+        relay = Relay(path, server.socket)
+        runs = Runs(f"unix://{path}", server.folder, count)
+        try:
+            relay.stall()
+            begin = now()
+            time.sleep(seconds)
+            relay.go_on()
+            return last("the network passes nothing", seconds, runs, begin)
+        finally:
+            runs.end()
+            relay.close()
+
+
+class SentinelGroup(Program):
+    """A master with two replicas, and three Sentinels."""
+
+    def __init__(self, down_after):
+        self.folder, self.nodes = tempfile.mkdtemp(), []
+        ports = harness.free_ports(6)
+        for number, port in enumerate(ports):
+            words = ["--repl-diskless-sync-delay", "0"]
+            if number in (1, 2):
+                words += ["--replicaof", "127.0.0.1", str(ports[0])]
+            folder = os.path.join(self.folder, str(number))
+            os.mkdir(folder)
+            if number > 2:
+                conf = os.path.join(folder, "conf")
+                with open(conf, "w", encoding="ascii") as file:
+                    file.write(f"sentinel monitor {MASTER} 127.0.0.1 {ports[0]} 2\n"
+                               f"sentinel down-after-milliseconds {MASTER} {down_after * 1000}\n")
+                words = ["--sentinel"]
+                node = ConfiguredServer(conf, folder, *words, port=port)
+            else:
+                node = RedisServer(folder, *words, port=port)
+            node.start()
+            self.nodes.append(node)
+        until(lambda: self.nodes[0].call("INFO", "replication").count("state=online") == 2)
+        for sentinel in self.nodes[3:]:
+            # Else it does nothing for 30 s if this machine stood still for two.
+            sentinel.call("SENTINEL", "DEBUG", "tilt-trigger", "600000")
+            until(lambda sentinel=sentinel: self.knows_all(sentinel))
+        self.url = "redis+sentinel://" + ",".join(f"127.0.0.1:{port}" for port in ports[3:]) + f"/{MASTER}"
+
+    @staticmethod
+    def knows_all(sentinel):
+        facts = sentinel.call("SENTINEL", "MASTER", MASTER)
+        found = dict(zip(facts[::2], facts[1::2]))
+        return found["num-slaves"] == "2" and found["num-other-sentinels"] == "2"
+
+    def kill(self):
+        for node in self.nodes:
+            node.kill()
+
+
+class ConfiguredServer(RedisServer):
+    """With a configuration file, which a Sentinel writes."""
+
+    def __init__(self, conf, *arguments, **words):
+        super().__init__(*arguments, **words)
+        self.conf = conf
+
+    def command(self):
+        program, *words = super().command()
+        return [program, self.conf, *words]
+
+
+def failover(down_after, count):
+    with SentinelGroup(down_after) as group:
+        runs = Runs(group.url, group.folder, count)
+        try:
+            group.nodes[0].kill()
+            begin = now()
+            fates = runs.fates(begin + 1)
+            return row(f"Sentinel fails over, down-after {down_after} s", None, runs, fates, runs.renewed_after(begin + 1))
+        finally:
+            runs.end()
+
+
+def commit():
+    return subprocess.run(["git", "-C", str(TOP), "rev-parse", "--short", "HEAD"], capture_output=True, text=True,
+                          check=True).stdout.strip()
+
+
+@recorded("outages", busy=True)
+def outages(count=10):
+    todo = [(restart, seconds) for seconds in LENGTHS] + [(network, seconds) for seconds in LENGTHS]
+    todo += [(failover, seconds) for seconds in DOWN_AFTER]
+    rows = [None] * len(todo)
+
+    def measure(number):
+        kind, seconds = todo[number]
+        rows[number] = kind(seconds, count)
+    threads = [threading.Thread(target=measure, args=[number]) for number in range(len(todo))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if None in rows:
+        sys.exit("a measurement failed")
+    return {"commit": commit(), "rows": rows}
+
+
+outages(*map(int, sys.argv[1:]))
