@@ -172,6 +172,8 @@ _rlock_rows() {
       '--critical '
     ) ;;
     doctor) rows+=(
+      '-t,--ttl DUR'
+      '-k,--kill-after DUR'
       '--strict '
       '--replicas N'
       '--json '

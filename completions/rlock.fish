@@ -71,11 +71,11 @@ function __rlock_takes_value
     switch "$argv"
         case '* --*=*'
             return 1
-        case 'run --wait' 'acquire --wait' 'close --wait' 'run --conflict-exit-code' 'acquire --conflict-exit-code' 'run --ttl' 'acquire --ttl' 'renew --ttl' 'run --max-run' 'run --kill-after' 'run --on-lost' 'run --min-hold' 'acquire --min-hold' 'run --slots' 'acquire --slots' 'run --max-queue' 'acquire --max-queue' 'run --once' 'forget --once' 'run --once-per' 'run --once-within' 'run --max-failures' 'run --done-exit-code' 'run --superseded-exit-code' 'acquire --superseded-exit-code' 'run --format' 'acquire --format' 'renew --format' 'release --format' 'status --format' 'watch --format' 'force-unlock --format' 'acquire --renew-while' 'run --event-log' 'run --history' 'renew --owner' 'release --owner' 'status --owner' 'force-unlock --owner' 'renew --token' 'force-unlock --token' 'queue --remove' 'queue --first' 'history --runs' 'metrics --output' 'check --within' 'check --max-held' 'check --max-wait' 'check --max-waiters' 'close --for' 'close --until' 'run --reason' 'acquire --reason' 'queue --reason' 'force-unlock --reason' 'close --reason' 'open --reason' '* --url' '* --user' '* --password-file' '* --password-command' '* --cacert' '* --cacertdir' '* --cert' '* --key' '* --sni' '* --prefix' '* --connect-timeout' '* --replicas' '* --config'
+        case 'run --wait' 'acquire --wait' 'close --wait' 'run --conflict-exit-code' 'acquire --conflict-exit-code' 'run --ttl' 'acquire --ttl' 'renew --ttl' 'doctor --ttl' 'run --max-run' 'run --kill-after' 'doctor --kill-after' 'run --on-lost' 'run --min-hold' 'acquire --min-hold' 'run --slots' 'acquire --slots' 'run --max-queue' 'acquire --max-queue' 'run --once' 'forget --once' 'run --once-per' 'run --once-within' 'run --max-failures' 'run --done-exit-code' 'run --superseded-exit-code' 'acquire --superseded-exit-code' 'run --format' 'acquire --format' 'renew --format' 'release --format' 'status --format' 'watch --format' 'force-unlock --format' 'acquire --renew-while' 'run --event-log' 'run --history' 'renew --owner' 'release --owner' 'status --owner' 'force-unlock --owner' 'renew --token' 'force-unlock --token' 'queue --remove' 'queue --first' 'history --runs' 'metrics --output' 'check --within' 'check --max-held' 'check --max-wait' 'check --max-waiters' 'close --for' 'close --until' 'run --reason' 'acquire --reason' 'queue --reason' 'force-unlock --reason' 'close --reason' 'open --reason' '* --url' '* --user' '* --password-file' '* --password-command' '* --cacert' '* --cacertdir' '* --cert' '* --key' '* --sni' '* --prefix' '* --connect-timeout' '* --replicas' '* --config'
             return 0
         case '* --*'
             return 1
-        case 'run -*w' 'acquire -*w' 'close -*w' 'run -*E' 'acquire -*E' 'run -*c' 'run -*t' 'acquire -*t' 'renew -*t' 'run -*k' 'history -*n' '* -*u'
+        case 'run -*w' 'acquire -*w' 'close -*w' 'run -*E' 'acquire -*E' 'run -*c' 'run -*t' 'acquire -*t' 'renew -*t' 'doctor -*t' 'run -*k' 'doctor -*k' 'history -*n' '* -*u'
             return 0
     end
     return 1
@@ -104,10 +104,10 @@ complete -c rlock -n '__rlock_in run acquire' -s n -l nonblock -d 'do not wait: 
 complete -c rlock -n '__rlock_in run acquire close' -s w -l wait -x -d 'wait at most this long, then exit with 75; 0 is the same as -n'
 complete -c rlock -n '__rlock_in run acquire' -s E -l conflict-exit-code -x -d 'if the lock is busy, exit with N (0-255)'
 complete -c rlock -n '__rlock_in run' -s c -x -d 'run TEXT with $SHELL (or /bin/sh, if it is not set) instead of a COMMAND'
-complete -c rlock -n '__rlock_in run acquire renew' -s t -l ttl -x -d 'length of the lease, at least 1s'
-complete -c rlock -n '__rlock_in run' -l no-renew -d 'do not renew the lease: end the command before the lease ends (after 22s of 30s) and exit with 76'
+complete -c rlock -n '__rlock_in run acquire renew doctor' -s t -l ttl -x -d 'length of the lease, at least 1s'
+complete -c rlock -n '__rlock_in run' -l no-renew -d 'do not renew the lease: end the command before the lease ends (after 52s of 60s) and exit with 76'
 complete -c rlock -n '__rlock_in run' -l max-run -x -d 'end a command that runs longer than this, and exit with 124'
-complete -c rlock -n '__rlock_in run' -s k -l kill-after -x -d 'time from TERM to KILL when rlock ends the command'
+complete -c rlock -n '__rlock_in run doctor' -s k -l kill-after -x -d 'time from TERM to KILL when rlock ends the command'
 complete -c rlock -n '__rlock_in run' -l on-lost -x -a 'terminate ignore' -d 'if the lease is lost: terminate the command, or ignore the loss (let the command run, and print a warning)'
 complete -c rlock -n '__rlock_in run acquire' -l min-hold -x -d 'keep the lock for at least this long after acquiring it, even if the command ends sooner'
 complete -c rlock -n '__rlock_in run acquire' -l slots -x -d 'allow up to N holders; if holders disagree, the smallest N applies'
