@@ -92,6 +92,7 @@ std::optional<Result<WaitResult>> WaitLoop::step(WaitState& state) {
   PollResult driven = drive_ticking(driver, state.reply_deadline(sent_at));
   if (driven == PollResult::done) {
     auto reply = request->take();
+    request.reset();  // the observer may ask the same store
     if (!reply || !is_hopeful(*reply)) observer_.not_granted();
     if (!reply) return recover(state, std::move(reply).error());
     state.answered = poller_.now();
@@ -167,7 +168,9 @@ std::optional<Result<WaitResult>> WaitLoop::wait(WaitState& state, const Queued&
       drive_ticking(*request, std::min(deadline, now + blocked + timing::kWaitReplyGrace));
   if (driven == PollResult::done) {
     const TimePoint::duration took = poller_.now() - now;
-    return handle_wake(state, request->take(), std::chrono::duration_cast<Millis>(took));
+    auto wake = request->take();
+    request.reset();
+    return handle_wake(state, std::move(wake), std::chrono::duration_cast<Millis>(took));
   }
   request.reset();
   if (driven == PollResult::interrupted) return cancel_and_return(state, WaitResult(Interrupted{}));

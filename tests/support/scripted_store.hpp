@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -55,8 +57,9 @@ class FakePoller final : public lock::Poller {
 template <class T>
 class ScriptedReply final : public lock::Reply<T> {
  public:
-  ScriptedReply(TimePoint at, std::optional<Result<T>> answer)
-      : at_(at), answer_(std::move(answer)) {}
+  // `use` lives as long as this does.
+  ScriptedReply(TimePoint at, std::optional<Result<T>> answer, std::shared_ptr<void> use)
+      : at_(at), answer_(std::move(answer)), use_(std::move(use)) {}
   // Of a server that is not there; all has been sent to it.
   void wants(std::vector<pollfd>& out) const override { out.push_back({-1, POLLIN, 0}); }
   TimePoint due() const override { return answer_ ? at_ : TimePoint::max(); }
@@ -66,6 +69,7 @@ class ScriptedReply final : public lock::Reply<T> {
  private:
   TimePoint at_;
   std::optional<Result<T>> answer_;
+  std::shared_ptr<void> use_;
 };
 
 template <class T>
@@ -169,10 +173,15 @@ class ScriptedStore final : public lock::LockServer {
       step = std::move(steps.front());
       steps.pop_front();
     }
-    return std::make_unique<ScriptedReply<T>>(poller_.now() + step.delay, std::move(step.answer));
+    if (!use_.expired()) throw std::logic_error("a store has two requests in flight");
+    auto use = std::make_shared<char>();
+    use_ = use;
+    return std::make_unique<ScriptedReply<T>>(poller_.now() + step.delay, std::move(step.answer),
+                                              std::move(use));
   }
 
   const lock::Poller& poller_;
+  std::weak_ptr<void> use_;  // by the request in flight
 };
 
 }  // namespace rlock::test

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 
 #include "support/scripted_store.hpp"
 
@@ -21,7 +22,11 @@ struct Watcher final : WaitObserver {
   int awaited = 0;
   int refused = 0;
   Millis every{0};
-  void queued(const Queued&) override { ++queued_seen; }
+  std::function<void()> when_queued = [] {};
+  void queued(const Queued&) override {
+    ++queued_seen;
+    when_queued();
+  }
   void transient_error(const Error&) override { ++transient_errors; }
   Millis tick_every() const override { return every; }
   void must_poll(const Error&) override { ++polls; }
@@ -107,6 +112,21 @@ TEST_CASE(
   bench.answers(Granted{{1}});
   REQUIRE(bench.run());
   CHECK(bench.store.slices == std::vector<Millis>{120ms, 1ms});
+}
+
+TEST_CASE("while a waiter is told its place its store is free for another request") {
+  Bench bench;
+  bench.answers(place(3));
+  bench.wakes_after(2s);
+  bench.answers(Granted{{42}});
+  bench.store.snapshots.push_back({1ms, Result<Snapshot>(Snapshot{})});
+  std::optional<Result<Snapshot>> seen;
+  bench.watcher.when_queued = [&] {
+    seen = finish(bench.poller, bench.store.inspect({*LockName::parse("job")}), TimePoint::max(),
+                  "script");
+  };
+  CHECK(bench.run());
+  CHECK((seen && *seen));
 }
 
 TEST_CASE("the holder that a wait ran out for is as old as it is then") {

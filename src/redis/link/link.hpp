@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <cassert>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -74,6 +75,26 @@ class Link {
   virtual bool was_accepted() const { return true; }
   // Whether `text` contains the password that is used there.
   virtual bool contains_secret(std::string_view text) const = 0;
+
+ private:
+  friend class LinkUse;
+  bool in_use_ = false;
+};
+
+// The one request that uses a link, for as long as that request lives: the next one would abandon
+// it. Debug builds check it.
+class LinkUse {
+ public:
+  explicit LinkUse(Link& link) : link_(link) {
+    assert(!link_.in_use_);
+    link_.in_use_ = true;
+  }
+  ~LinkUse() { link_.in_use_ = false; }
+  LinkUse(const LinkUse&) = delete;
+  LinkUse& operator=(const LinkUse&) = delete;
+
+ private:
+  Link& link_;
 };
 
 // The call of a script, EVALSHA, with its text: EVAL.

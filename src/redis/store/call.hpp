@@ -59,6 +59,7 @@ class Call final : public lock::Reply<T> {
   Call(Link& link, std::vector<std::string> words, std::string what, Decode decode,
        const lua::Script* script = nullptr, Delivery delivery = Delivery::normal)
       : link_(link),
+        use_(link),
         words_(std::move(words)),
         what_(std::move(what)),
         decode_(std::move(decode)),
@@ -143,6 +144,7 @@ class Call final : public lock::Reply<T> {
   }
 
   Link& link_;
+  const LinkUse use_;
   std::vector<std::string> words_;
   std::string what_;
   Decode decode_;
@@ -171,6 +173,7 @@ class BatchCall final : public lock::Reply<std::vector<Result<T>>> {
 
   BatchCall(Link& link, std::vector<CallItem> items, const lua::Script& script, Decode decode)
       : link_(link),
+        use_(link),
         items_(std::move(items)),
         script_(script),
         decode_(std::move(decode)),
@@ -240,6 +243,7 @@ class BatchCall final : public lock::Reply<std::vector<Result<T>>> {
   }
 
   Link& link_;
+  const LinkUse use_;
   std::vector<CallItem> items_;
   lua::Script script_;
   Decode decode_;
