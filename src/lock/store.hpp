@@ -163,31 +163,36 @@ struct Supersede {
   std::optional<uint64_t> number{};
 };
 
-// ---- acquire: asks for the lock, keeps the position in the queue, claims a grant ----
-
-enum class Queueing { wait, never };
-
-struct AcquireCall {
+// What an owner asks for. An acquire brings it, and each renewal does again, because a renewal may
+// have to restore a lease that the server has lost.
+struct Claim {
   LockName name;
   Owner owner;
   Limit limit = Limit::exclusive();
   Millis ttl{30'000};
   Millis min_hold{0};
   Responsive responsive = Responsive::yes;
+  std::string record{};
+  std::optional<Once> once{};
+  std::optional<Supersede> supersede{};
+  std::optional<uint64_t> history_rows{};  // that the history keeps from this run on; else 100
+  uint64_t replicas = 0;  // that have to confirm it; a renewal that they do not confirm has failed
+};
+
+// ---- acquire: asks for the lock, keeps the position in the queue, claims a grant ----
+
+enum class Queueing { wait, never };
+
+struct AcquireCall : Claim {
   Queueing queueing = Queueing::wait;
   std::optional<uint64_t> max_queue{};  // busy at once where so many wait already
-  std::string record{};
-  Ticket ticket{};       // its position in the queue, in case the server lost it
-  uint64_t attempt = 0;  // to a server of a quorum: the number of the try; 0 elsewhere
-  std::optional<Once> once{};
-  Millis asked{0};    // how long ago this owner first asked; with `once`
-  Token forgotten{};  // with `once`, to a server of a quorum: as others said in their replies
-  std::optional<Supersede> supersede{};
+  Ticket ticket{};                      // its position in the queue, in case the server lost it
+  uint64_t attempt = 0;   // to a server of a quorum: the number of the try; 0 elsewhere
+  Millis asked{0};        // how long ago this owner first asked; with `once`
+  Token forgotten{};      // with `once`, to a server of a quorum: as others said in their replies
   bool numbered = false;  // asked for slots, be it a single one: a lone holder has slot 1
-  std::optional<uint64_t> history_rows{};  // that the history keeps from this run on; else 100
-  bool while_closed = false;               // a closure does not keep it from the lock
-  Millis urgent{0};       // its place in the queue is as if it had come so much earlier
-  uint64_t replicas = 0;  // that have to confirm a grant
+  bool while_closed = false;  // a closure does not keep it from the lock
+  Millis urgent{0};           // its place in the queue is as if it had come so much earlier
 };
 
 struct Granted {
@@ -195,7 +200,7 @@ struct Granted {
   std::optional<Owner> owner{};  // where a try has an owner of its own: the one that holds the lock
   uint64_t slot = 0;             // of several holders: from 1, unique among them; else 0
   Token forgotten{};             // with `once`: marks up to here are void, wherever they are
-  // AcquireCall::replicas: why too few have confirmed it. Nothing may run before they have
+  // Claim::replicas: why too few have confirmed it. Nothing may run before they have
   // confirmed a renewal.
   std::optional<Error> unconfirmed{};
 };
@@ -219,7 +224,7 @@ struct OwnerEnded {
 };
 // The script had much to sweep: the client asks again at once.
 struct RetryNow {};
-// AcquireCall::once: the work is done already, so that nothing runs.
+// Claim::once: the work is done already, so that nothing runs.
 struct AlreadyDone {
   ServerTime at{};  // when that run ended
   Millis took{0};
@@ -231,7 +236,7 @@ struct FailedTooOften {
   uint64_t times = 0;
   Token last{};  // of the last failure, or smaller: it is void once as much is forgotten
 };
-// AcquireCall::supersede: a newer one waits, or has waited.
+// Claim::supersede: a newer one waits, or has waited.
 struct Superseded {
   std::string record{};  // of the newer one
 };
@@ -240,30 +245,25 @@ using AcquireReply = std::variant<Granted, Queued, Busy, OwnerEnded, RetryNow, A
 
 // ---- renew: extend the lease, put it back after data loss, enter a held lock ----
 
-struct RenewCall {
-  LockName name;
-  Owner owner;
-  Entry entry = Entry::outer();
-  Token token{};  // 0: never put back
-  Limit limit = Limit::exclusive();
-  Millis ttl{30'000};
-  Millis min_hold{0};
-  Responsive responsive = Responsive::yes;
-  std::string record{};
-  // Usually only a put-back stores the record. With this an extension does, too.
-  bool record_changed = false;
-  // Over a quorum: by how much the clock that issued the token may be ahead of this server's.
+// Lets a renewal restore the lease on a server that has lost it or never had it, if nobody else can
+// have held the lock since it was granted with this token.
+struct PutBack {
+  Token token;    // 0: the format knows none, and restores nothing
+  uint64_t slot;  // as granted: it is restored, too, or the lease is lost
+  // The end of the lease as the holder knows it. Another may have had the lock since: a quorum
+  // restores nothing after it, and nothing if it is not known. A single server itself knows whether
+  // another had the lock.
+  std::optional<TimePoint> lease_end;
+  // To a server of a quorum: by how much the clock that issued the token may be ahead of its clock;
+  // and the try whose grant this confirms, 0 for a renewal.
   Millis ahead{0};
-  // The end of the lease as the holder knows it. After that a quorum puts nothing back.
-  TimePoint valid_until = TimePoint::min();
-  uint64_t attempt = 0;  // to a server of a quorum: writes the token back for this try; 0 elsewhere
-  uint64_t slot = 0;     // as granted: a put-back restores it, or the lease is lost
-  // As in AcquireCall; a put-back restores them.
-  std::optional<Once> once{};
-  std::optional<Supersede> supersede{};
-  std::optional<uint64_t> history_rows{};
-  // That have to confirm it; where they do not, the renewal has failed.
-  uint64_t replicas = 0;
+  uint64_t attempt = 0;
+};
+
+struct RenewCall : Claim {
+  Entry entry;
+  std::optional<PutBack> put_back;  // without it the lease is lost where it has ended
+  bool record_changed = false;      // an extension stores the record, too, as a put-back does
 };
 
 enum class Renewal { extended, put_back };
@@ -325,7 +325,7 @@ struct ReleaseCall {
   std::string result = "-";
   ReleaseHow how = ReleaseHow::released;
   std::optional<OnceResult> once{};
-  uint64_t replicas = 0;  // as of RenewCall
+  uint64_t replicas = 0;  // as of Claim
 };
 // no_room: marked, and the least recently used key was forgotten for it.
 enum class Marked { no, yes, no_room };

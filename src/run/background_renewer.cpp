@@ -90,7 +90,7 @@ class BackgroundRenewerProcess {
                              .min_hold = claim_.min_hold,
                              .slot = hand_off.slot};
     auto renewer = Renewer::make(
-        renew_call(claim_, held_lock),
+        claim_, held_lock,
         {task_.make_server, nobody, lease, [&hand_off]() -> lock::InFlight<lock::GrantReach> {
            if (hand_off.reach == lock::GrantReach::everywhere) return nullptr;
            return std::make_unique<lock::ReadyReply<lock::GrantReach>>(hand_off.reach);
@@ -184,7 +184,7 @@ class BackgroundRenewerProcess {
     if (now >= granted_at + claim_.ttl || !task_.parent || task_.parent->ended()) return;
     auto store = task_.make_server();
     lock::SystemPoller poller;
-    auto request = store->renew(renew_call(claim_, {claim_.owner, {}, claim_.limit}));
+    auto request = store->renew({claim_, lock::Entry::outer(), std::nullopt});
     auto reply = lock::finish(poller, std::move(request),
                               std::min(deadline, now + timing::kShortestRequest), store->server());
     if (!reply || !std::holds_alternative<lock::Renewal>(*reply)) return;

@@ -18,13 +18,14 @@ HeldLock entry_in(const Plan& plan, const OuterRun& outer) {
   return held_lock;
 }
 
+// Only the outer run knows the end of its lease.
 lock::RenewCall enter_call(const Plan& plan, const OuterRun& outer, const HeldLock& held_lock) {
-  lock::RenewCall call = renew_call(plan.claim, held_lock);
-  if (!outer.may_put_back) call.token = {};
+  lock::RenewCall call = renew_call(plan.claim, held_lock, std::nullopt);
+  if (!outer.may_put_back) call.put_back.reset();
   // Narrower than it is held: that can only be refused, and must put nothing back in that mode.
   if (plan.claim.limit.value() < held_lock.limit.value()) {
     call.limit = plan.claim.limit;
-    call.token = {};
+    call.put_back.reset();
   }
   return call;
 }
@@ -120,20 +121,18 @@ Result<EnterResult> await_put_back(const Plan& plan, const OuterRun& outer, lock
 
 }  // namespace
 
-lock::RenewCall renew_call(const lock::AcquireCall& claim, const HeldLock& held_lock) {
-  lock::RenewCall call{claim.name, held_lock.owner, held_lock.entry};
-  call.token = held_lock.token;
+lock::RenewCall renew_call(const lock::Claim& claim, const HeldLock& held_lock,
+                           std::optional<TimePoint> lease_end) {
+  lock::RenewCall call{claim, held_lock.entry,
+                       lock::PutBack{held_lock.token, held_lock.slot, lease_end}};
+  call.owner = held_lock.owner;
   call.limit = held_lock.limit;
-  call.ttl = claim.ttl;
   call.min_hold = held_lock.min_hold;
-  call.responsive = claim.responsive;
-  call.record = claim.record;
-  call.slot = held_lock.slot;
-  call.replicas = claim.replicas;
-  if (held_lock.nested()) return call;
-  call.once = claim.once;
-  call.supersede = claim.supersede;
-  call.history_rows = claim.history_rows;
+  if (held_lock.nested()) {  // what the outer run asked for is not known here
+    call.once.reset();
+    call.supersede.reset();
+    call.history_rows.reset();
+  }
   return call;
 }
 

@@ -104,9 +104,9 @@ TimePoint due(const Flight& flight) {
 
 }  // namespace
 
-Result<std::unique_ptr<Renewer>> Renewer::make(const lock::RenewCall& call,
+Result<std::unique_ptr<Renewer>> Renewer::make(const lock::Claim& claim, const HeldLock& held_lock,
                                                const Dependencies& deps) {
-  std::unique_ptr<Renewer> renewer(new Renewer(call, deps));
+  std::unique_ptr<Renewer> renewer(new Renewer(claim, held_lock, deps));
   renewer->notify_fd_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   renewer->lost_fd_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!renewer->notify_fd_ || !renewer->lost_fd_)
@@ -181,9 +181,10 @@ void Renewer::send_what_is_due(TimePoint now) {
     renew_again_ = false;
     renewal_.sent_at = BootClock::now();
     renewal_.give_up_at = deps_.lease.attempt_deadline(renewal_.sent_at);
-    call_.valid_until = deps_.lease.view().deadline;
+    lock::RenewCall call = renew_call(claim_, held_lock_, deps_.lease.view().deadline);
+    call.record_changed = record_changed_;
     renewal_.stragglers.reset();
-    renewal_.request = renewal_.store->renew(call_);
+    renewal_.request = renewal_.store->renew(call);
     rounds_ = 0;
   }
   if (!listener_.request && now >= listener_.next) {
@@ -191,7 +192,7 @@ void Renewer::send_what_is_due(TimePoint now) {
     listener_.sent_at = now;
     listener_.give_up_at = now + timing::kListenSlice + timing::kListenGrace;
     listener_.request =
-        listener_.store->wait_for_wake(call_.name, call_.owner, timing::kListenSlice);
+        listener_.store->wait_for_wake(claim_.name, held_lock_.owner, timing::kListenSlice);
     rounds_ = 0;
   }
 }
@@ -264,9 +265,9 @@ void Renewer::handle_notify(TimePoint now) {
   uint64_t calls = 0;
   [[maybe_unused]] ssize_t got = read(notify_fd_.get(), &calls, sizeof calls);
   std::lock_guard hold(record_mutex_);
-  if (new_record_.empty() || new_record_ == call_.record) return;
-  call_.record = new_record_;
-  call_.record_changed = true;
+  if (new_record_.empty() || new_record_ == claim_.record) return;
+  claim_.record = new_record_;
+  record_changed_ = true;
   renew_soon(now);
 }
 
@@ -315,7 +316,7 @@ void Renewer::warn_of_outage(TimePoint now, const Error& why) {
 }
 
 void Renewer::emit(EventKind kind, std::string detail) const {
-  deps_.observer.event({kind, BootClock::now(), call_.token, std::move(detail)});
+  deps_.observer.event({kind, BootClock::now(), held_lock_.token, std::move(detail)});
 }
 
 }  // namespace rlock::run

@@ -74,7 +74,7 @@ class Renewer {
   };
 
   // ErrorKind::system when its descriptors cannot be had; they are made before the command starts.
-  static Result<std::unique_ptr<Renewer>> make(const lock::RenewCall& call,
+  static Result<std::unique_ptr<Renewer>> make(const lock::Claim& claim, const HeldLock& held_lock,
                                                const Dependencies& deps);
   Renewer(const Renewer&) = delete;
   Renewer& operator=(const Renewer&) = delete;
@@ -107,7 +107,8 @@ class Renewer {
     TimePoint next = TimePoint::max();  // when the next one is due
   };
 
-  Renewer(const lock::RenewCall& call, const Dependencies& deps) : call_(call), deps_(deps) {}
+  Renewer(const lock::Claim& claim, const HeldLock& held_lock, const Dependencies& deps)
+      : claim_(claim), held_lock_(held_lock), deps_(deps) {}
   static void* thread_main(void* self);
   void loop();
   void send_what_is_due(TimePoint now);
@@ -123,7 +124,9 @@ class Renewer {
   void warn_of_outage(TimePoint now, const Error& why);
   void emit(EventKind kind, std::string detail) const;
 
-  lock::RenewCall call_;
+  lock::Claim claim_;
+  bool record_changed_ = false;  // since the grant
+  const HeldLock held_lock_;
   Dependencies deps_;
   util::Fd notify_fd_;  // to stop, or for a new record
   std::atomic<bool> stopping_{false};

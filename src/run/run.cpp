@@ -228,9 +228,7 @@ std::variant<TimePoint, LeaseEnd> fresh_lease(const Plan& plan, const HeldLock& 
   LeaseEnd end;
   while (poller.now() < monitor.terminate_at()) {
     TimePoint sent_at = poller.now();
-    lock::RenewCall call = renew_call(plan.claim, held_lock);
-    call.valid_until = monitor.deadline();
-    auto request = store.renew(call);
+    auto request = store.renew(renew_call(plan.claim, held_lock, monitor.deadline()));
     lock::PollResult driven = poller.drive(*request, monitor.attempt_deadline(sent_at));
     if (driven == lock::PollResult::interrupted) break;
     if (driven == lock::PollResult::done) {
@@ -266,7 +264,7 @@ Confirmed await_replicas(const Plan& plan, const HeldLock& held_lock, Error unco
       break;
     }
     const TimePoint sent_at = poller.now();
-    auto request = store.renew(renew_call(plan.claim, held_lock));
+    auto request = store.renew(renew_call(plan.claim, held_lock, std::nullopt));
     const lock::PollResult driven = poller.drive(*request, sent_at + timing::kAcquireAttempt);
     if (driven == lock::PollResult::interrupted) break;
     if (driven == lock::PollResult::deadline) continue;

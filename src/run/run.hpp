@@ -267,8 +267,10 @@ struct ReleaseInterrupt {
 Result<lock::ReleaseReply> release_until(lock::LockStore& store, lock::ReleaseCall call,
                                          TimePoint until, const ReleaseInterrupt& interrupt = {});
 
-// The request that renews a use of the lock that `claim` asked for.
-lock::RenewCall renew_call(const lock::AcquireCall& claim, const HeldLock& held_lock);
+// The request that renews a use of the lock that `claim` asked for, and restores a lease that the
+// server has lost; `lease_end` as of lock::PutBack.
+lock::RenewCall renew_call(const lock::Claim& claim, const HeldLock& held_lock,
+                           std::optional<TimePoint> lease_end);
 
 // Re-entry, in reentry.cpp. Lost: the server does not know the outer run as a holder.
 using EnterResult = std::variant<HeldLock, lock::Lost, lock::Upgrade, lock::Interrupted>;

@@ -490,7 +490,7 @@ Result<CommandResult> supervise(const RunContext& context, const HeldLock& held_
                                 SharedLease& lease, std::unique_ptr<Guard>& guard) {
   auto complete = [&] { return context.connections.store.complete_grant(); };
   TRY(auto renewer,
-      Renewer::make(renew_call(context.plan.claim, held_lock),
+      Renewer::make(context.plan.claim, held_lock,
                     {context.connections.make_store, context.observer, lease, complete}));
   lock::InFlight<lock::GrantReach> only_time;
   if (context.plan.watchdog == lock::Watchdog::none) only_time = complete();

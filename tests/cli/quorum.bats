@@ -289,6 +289,39 @@ not_counted() { [[ $(rlock status job) == *"not counted until"* ]]; }
   run -0 rlock run "${once[@]}" job -- true
 }
 
+@test "renew with the token restores the lease at each server in turn, without it at none" {
+  in_use 3
+  local lease owner token i
+  lease=$(rlock acquire --json -t 60s job)
+  owner=$(jq -r .owner <<<"$lease") token=$(jq .token <<<"$lease")
+  at_server 1 redis flushall
+  rlock renew --owner "$owner" job
+  run -1 held_at 1 job
+  for i in 1 2 3; do
+    at_server "$i" redis flushall
+    rlock renew --owner "$owner" --token "$token" job
+    held_at "$i" job
+  done
+  run -75 rlock run -n job -- true
+  # Nobody knows whether another had the lock at a majority that lost it.
+  at_server 1 redis flushall
+  at_server 2 redis flushall
+  run -76 rlock renew --owner "$owner" --token "$token" -t 60s job
+  run -1 held_at 1 job
+}
+
+@test "a server that did not grant the lock keeps as many rows of its history as the run asks for" {
+  in_use 3
+  local third="unix://$quorum_folder/3/s"
+  RLOCK_URL=$third rlock close -q --for 1h job
+  for _ in 1 2 3; do
+    hold job --history 2
+    eventually eval "RLOCK_URL=$third rlock status --json job | jq -e '.locks[0].holders | length == 1'"
+    let_go job
+  done
+  eventually eval '[ "$(at_server 3 redis llen "rlock:{job}:history")" -eq 2 ]'
+}
+
 @test "steps and nested runs" {
   in_use 3
   owner=$(rlock acquire -t 30s job)

@@ -94,7 +94,7 @@ T Lab::value_or_fail(Result<T> result) {
 }
 
 lock::AcquireCall Lab::call(char letter, const Ask& ask) const {
-  lock::AcquireCall call{name_, owner(letter)};
+  lock::AcquireCall call{{name_, owner(letter)}};
   call.limit = ask.limit;
   call.ttl = ask.ttl;
   call.min_hold = ask.min_hold;
@@ -130,18 +130,10 @@ Error Lab::acquire_error(char letter, const Ask& ask) {
 
 lock::RenewReply Lab::renew(char letter, lock::Token token, const Ask& ask,
                             const lock::Entry& entry) {
-  lock::RenewCall renew{name_, owner(letter), entry, token};
-  renew.limit = ask.limit;
-  renew.ttl = ask.ttl;
-  renew.min_hold = ask.min_hold;
-  renew.attempt = ask.attempt;
-  renew.ahead = ask.ahead;
-  renew.slot = ask.slot;
-  renew.once = ask.once;
-  renew.supersede = ask.supersede;
-  renew.history_rows = ask.history_rows;
+  lock::RenewCall renew{call(letter, ask), entry,
+                        lock::PutBack{token, ask.slot, {}, ask.ahead, ask.attempt}};
+  renew.responsive = lock::Responsive::yes;
   renew.record_changed = !ask.record.empty();
-  renew.record = renew.record_changed ? ask.record : std::string("record of ") + letter;
   return value_or_fail(drive(store_.renew(renew)));
 }
 

@@ -51,8 +51,8 @@ std::optional<lock::Once> Client::once() const {
 }
 
 run::Plan Client::make_plan() {
-  lock::AcquireCall claim{*lock::LockName::parse("job" + std::to_string(run_.lock)),
-                          lock::Owner::fresh(process_->chance())};
+  lock::AcquireCall claim{{*lock::LockName::parse("job" + std::to_string(run_.lock)),
+                           lock::Owner::fresh(process_->chance())}};
   claim.limit = run_.limit;
   claim.ttl = run_.ttl;
   claim.responsive = lock::Responsive::run;
@@ -133,7 +133,7 @@ void Client::hold(run::Plan& plan, lock::LockStore& store, const run::HeldLock& 
   if (breaks(ClientRule::allows_for_drift)) settings.ttl += timing::drift(settings.ttl);
   run::SharedLease lease(settings, held.granted_at, guard_.get());
   auto renewer = run::Renewer::make(
-      run::renew_call(plan.claim, held),
+      plan.claim, held,
       {[this] { return open_(*process_); }, *this, lease, [&] { return store.complete_grant(); }});
   if (!renewer) throw std::logic_error(renewer.error().text);
   if (BootClock::now() < guard_->kill_at()) {

@@ -33,8 +33,9 @@ class Store final : public redis::RedisStore {
       : RedisStore(std::move(link), "rlock:", scripts), broken_(broken) {}
 
   lock::InFlight<lock::RenewReply> renew(const lock::RenewCall& call) override {
-    const bool believes_it = broken_ == ClientRule::renews ||
-                             (broken_ == ClientRule::writes_the_token_back && call.attempt > 0);
+    const bool believes_it =
+        broken_ == ClientRule::renews || (broken_ == ClientRule::writes_the_token_back &&
+                                          call.put_back && call.put_back->attempt > 0);
     if (believes_it) {
       return std::make_unique<lock::ReadyReply<lock::RenewReply>>(
           lock::RenewReply(lock::Renewal::extended));

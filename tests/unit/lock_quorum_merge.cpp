@@ -211,6 +211,22 @@ TEST_CASE("a holder is shown although one server does not have the majority's to
   CHECK((*all)->holders[0].token == Token{200});
 }
 
+TEST_CASE("a lease lasts for as long as a majority has it") {
+  auto with = [](Millis left) {
+    Holder holder;
+    holder.owner = "x";
+    holder.left = left;
+    Snapshot snapshot;
+    snapshot.holders.push_back(holder);
+    return Result<Snapshot>(snapshot);
+  };
+  using namespace std::chrono_literals;
+  Replies<Snapshot> replies{with(9s), with(2s), with(7s), with(1s), with(8s)};
+  CHECK((*merge_replies(replies, five(), Collecting::closed))->holders.at(0).left == 7s);
+  replies[0] = replies[4] = replies[2] = Result<Snapshot>(Snapshot{});
+  CHECK((*merge_replies(replies, five(), Collecting::closed))->partial.at(0).left == 1s);
+}
+
 TEST_CASE("waiters come in the order of their tickets, each once") {
   auto with = [](std::vector<std::pair<std::string, uint64_t>> places) {
     Snapshot snapshot;

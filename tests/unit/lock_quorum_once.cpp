@@ -16,7 +16,7 @@ Once daily() {
 }
 
 AcquireCall call_of(const Servers& servers) {
-  AcquireCall call{servers.name, servers.owner};
+  AcquireCall call{{servers.name, servers.owner}};
   call.attempt = 1;
   call.once = daily();
   return call;
@@ -63,6 +63,16 @@ TEST_CASE("what one server knows to be done is done, and a grant beside it is ca
     }
     CHECK(five.stores.back()->cancelled == 0);
   }
+}
+
+TEST_CASE("a grant beside a server that says done waits for one that may know it was forgotten") {
+  Servers five(5);
+  for (ScriptedStore* store : five.stores) grants(*store);
+  says(*five.stores.back(), kSoon, done_by(7));
+  Granted forgotten;
+  forgotten.forgotten = {8};
+  five.stores[3]->replies(kLater, forgotten);
+  CHECK(std::holds_alternative<Granted>(answer(five)));
 }
 
 TEST_CASE("of several servers that know it to be done the latest success counts") {
@@ -145,7 +155,7 @@ TEST_CASE("a request that a server gets later says that it was first asked longe
   trio.all_reply(kSoon, Renewal{}, done_by(1), CancelReply::not_found);
   trio.stores[2]->replies(kSoon + 5ms, Renewal{});
   QuorumStore quorum(trio.makers(), {trio.random, [] { return uint64_t{1}; }});
-  (void)trio.finish(quorum.renew({trio.name, trio.owner}));
+  (void)trio.finish(quorum.renew({{trio.name, trio.owner}, Entry::outer(), std::nullopt}));
   AcquireCall call = call_of(trio);
   call.asked = 3s;
   (void)trio.finish(quorum.acquire(call));

@@ -38,7 +38,7 @@ TEST_CASE("a try of Redlock that pauses beside a server that hangs sleeps meanwh
   for (size_t i : {0, 1}) {
     trio.stores[i]->cancels.push_back({1ms, Result<CancelReply>(CancelReply::was_granted)});
   }
-  AcquireCall call{trio.name, trio.owner};
+  AcquireCall call{{trio.name, trio.owner}};
   call.queueing = Queueing::never;
   uint64_t ties = kMaxTies - 1;
   RedlockAcquire one(trio.members, trio.quorum, trio.random, {call, ties});
@@ -51,7 +51,7 @@ TEST_CASE("a try of Redlock that pauses beside a server that hangs sleeps meanwh
 
 TEST_CASE("after a split vote, a contender that does not wait tries again with growing delays") {
   Trio trio;
-  AcquireCall call{trio.name, trio.owner};
+  AcquireCall call{{trio.name, trio.owner}};
   call.queueing = Queueing::never;
   call.attempt = 1;
   for (uint64_t before : {0, 3}) {
@@ -79,7 +79,7 @@ TEST_CASE("after a split vote, a contender that does not wait tries again with g
 
 TEST_CASE("a refusal by a majority does not wait for a server that hangs") {
   Trio trio;
-  AcquireCall call{trio.name, trio.owner};
+  AcquireCall call{{trio.name, trio.owner}};
   call.queueing = Queueing::never;
   call.attempt = 1;
   Holder contender;
@@ -95,7 +95,7 @@ TEST_CASE("a refusal by a majority does not wait for a server that hangs") {
 
 TEST_CASE("a majority that is reached after the lease's end is not a grant") {
   Trio trio;
-  AcquireCall call{trio.name, trio.owner};
+  AcquireCall call{{trio.name, trio.owner}};
   call.queueing = Queueing::never;
   call.ttl = 40ms;
   call.attempt = 1;
@@ -158,13 +158,16 @@ TEST_CASE("each try of an acquisition over a quorum has a greater number") {
 TEST_CASE("after the end of its lease a renewal over a quorum brings no token to restore it with") {
   Trio trio;
   QuorumStore quorum(trio.makers(), {trio.random, [] { return uint64_t{1}; }});
-  RenewCall call{trio.name, trio.owner, Entry::outer(), Token{7}};
-  for (Millis left : {Millis(1), Millis(0)}) {
-    call.valid_until = trio.poller.now() + left;
+  const TimePoint now = trio.poller.now();
+  for (std::optional<TimePoint> lease_end :
+       {std::optional(now + 1ms), std::optional(now), std::optional<TimePoint>()}) {
     trio.all_reply(0ms, Renewal::extended);
-    (void)trio.finish(quorum.renew(call));
+    (void)trio.finish(
+        quorum.renew({{trio.name, trio.owner}, Entry::outer(), PutBack{Token{7}, 0, lease_end}}));
     for (const ScriptedStore* store : trio.stores) {
-      CHECK(store->renewed.back().token == (left > 0ms ? Token{7} : Token{}));
+      const auto& put_back = store->renewed.back().put_back;
+      REQUIRE(put_back.has_value() == (lease_end > now));
+      if (put_back) CHECK(put_back->token == Token{7});
     }
   }
 }
@@ -172,9 +175,7 @@ TEST_CASE("after the end of its lease a renewal over a quorum brings no token to
 TEST_CASE("a release over a quorum does not wait for a renewal that is not answered") {
   Trio trio;
   QuorumStore quorum(trio.makers(), {trio.random, [] { return uint64_t{1}; }});
-  RenewCall call{trio.name, trio.owner, Entry::outer(), Token{7}};
-  call.valid_until = trio.poller.now() + 10s;
-  auto renewing = quorum.renew(call);
+  auto renewing = quorum.renew({{trio.name, trio.owner}, Entry::outer(), std::nullopt});
   renewing->advance(trio.poller.now());
   renewing.reset();
   trio.all_reply(1ms, ReleaseReply{});
@@ -223,7 +224,7 @@ TEST_CASE("a grant is complete once the servers that were left out have confirme
   REQUIRE(completion != nullptr);
   CHECK(trio.drive(*completion) == 2 * soon + later);
   CHECK(*completion->take() == GrantReach::everywhere);
-  CHECK(trio.stores.back()->renewed.at(0).token == granted.token);
+  CHECK(trio.stores.back()->renewed.at(0).put_back->token == granted.token);
   completion.reset();
   CHECK(quorum.complete_grant() == nullptr);
 }
@@ -242,6 +243,30 @@ TEST_CASE(
   auto completion = servers.complete_grant();
   REQUIRE(completion != nullptr);
   CHECK(trio.drive(*completion) == later);
+}
+
+TEST_CASE("what confirms a grant can restore all that the run asked for") {
+  Trio trio;
+  trio.all_reply(1ms, Granted{}, Renewal{});
+  AcquireCall call{{.name = trio.name,
+                    .owner = trio.owner,
+                    .ttl = 7s,
+                    .min_hold = 3s,
+                    .responsive = Responsive::run,
+                    .record = "who",
+                    .once = Once{OnceKind::key, "v17", {}, 3},
+                    .history_rows = 5}};
+  call.attempt = 4;
+  CHECK(std::holds_alternative<Granted>(trio.answer(true, call)));
+  const RenewCall& sent = trio.stores[0]->renewed.at(0);
+  CHECK(sent.owner == call.owner);
+  CHECK(sent.ttl == call.ttl);
+  CHECK(sent.min_hold == call.min_hold);
+  CHECK(sent.responsive == call.responsive);
+  CHECK(sent.record == call.record);
+  CHECK(sent.once == call.once);
+  CHECK(sent.history_rows == call.history_rows);
+  CHECK(sent.put_back->attempt == call.attempt);
 }
 
 TEST_CASE("a grant that a server refuses to confirm, or is silent about, is not complete") {
@@ -269,7 +294,7 @@ TEST_CASE("a client whose clock is ahead keeps the position that the servers gav
     place.holder = contender;
     store->replies(1ms, place);
   }
-  AcquireCall call{trio.name, trio.owner};
+  AcquireCall call{{trio.name, trio.owner}};
   call.ticket = {900};
   call.attempt = 1;
   CHECK(std::get<Queued>(trio.answer(true, call)).ticket == Ticket{50});
@@ -294,7 +319,7 @@ TEST_CASE("over a quorum a waiter blocks for the shortest slice that a server gi
     place.slice = given.at(i);
     trio.stores.at(i)->replies(1ms, place);
   }
-  AcquireCall call{trio.name, trio.owner};
+  AcquireCall call{{trio.name, trio.owner}};
   call.attempt = 1;
   CHECK(std::get<Queued>(trio.answer(true, call)).slice == shortest);
 }

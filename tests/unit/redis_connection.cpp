@@ -54,7 +54,7 @@ std::optional<Error> refused(const std::string& uptime,
 
 // It counts only once a replica has confirmed it; tests/topology has replicas.
 lock::AcquireCall claim(const char* owner) {
-  lock::AcquireCall call{*lock::LockName::parse("job"), lock::Owner::external(owner)};
+  lock::AcquireCall call{{*lock::LockName::parse("job"), lock::Owner::external(owner)}};
   call.ttl = Millis(1'000);
   call.replicas = 1;
   return call;

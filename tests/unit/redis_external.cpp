@@ -34,7 +34,7 @@ T ask(lock::InFlight<T> request) {
 }
 
 lock::AcquireCall acquire_call(char digit, lock::Queueing queueing = lock::Queueing::wait) {
-  lock::AcquireCall out{name(), owner(digit)};
+  lock::AcquireCall out{{name(), owner(digit)}};
   out.queueing = queueing;
   return out;
 }
@@ -92,8 +92,8 @@ TEST_CASE("a renewal never shortens nor restores a lease, and names the owner th
   with_each([](lock::LockServer& store, test::RedisServer& server) {
     ask(store.acquire(acquire_call('a')));
     server.cli({"PEXPIRE", "job", "100000"});
-    lock::RenewCall renew{name(), owner('a')};
-    renew.token = {7};
+    const lock::RenewCall renew{
+        {name(), owner('a')}, lock::Entry::outer(), lock::PutBack{{7}, 0, std::nullopt}};
     CHECK(std::holds_alternative<lock::Renewal>(ask(store.renew(renew))));
     CHECK(std::stoi(server.cli({"PTTL", "job"})) > 60'000);
     server.cli({"DEL", "job"});

@@ -9,6 +9,8 @@
 #include "cli/output/record.hpp"
 #include "cli/settings/connect.hpp"
 #include "cli/settings/run_settings.hpp"
+#include "lock/lease.hpp"
+#include "lock/timing.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
 
@@ -39,29 +41,39 @@ Result<RenewSettings> renew_settings(const Invocation& invocation) {
         "renew needs --ttl with --format: the server does not store the ttl of such a lock");
   }
   TRY(auto token, number_choice(choices, Opt::token, kGreatestToken));
-  lock::RenewCall call{lease.name, lease.owner};
-  call.token = {token.value_or(0)};
-  call.ttl = ttl.value_or(call.ttl);
-  call.responsive = lock::Responsive::no;
-  call.record = encode_record(record_without_command());
+  lock::Claim claim{lease.name, lease.owner};
+  claim.ttl = ttl.value_or(claim.ttl);
+  claim.responsive = lock::Responsive::no;
+  claim.record = encode_record(record_without_command());
+  lock::RenewCall call{std::move(claim), lock::Entry::outer(), std::nullopt};
+  if (token.value_or(0) > 0) call.put_back = lock::PutBack{{*token}, 0, std::nullopt};
   return RenewSettings{std::move(lease), ttl, std::move(call)};
 }
 
-// Fills in what only the server knows of a live lease: its mode, and its ttl where --ttl does not
-// change it. Of a lease that is restored it knows nothing: such a lease becomes exclusive, which is
-// never wider than the old one, and needs --ttl, because a default might end between two steps.
+// Fills in what only the server knows of a live lease: its mode, its end, and its ttl where --ttl
+// does not change it. Of a lease that is restored it knows nothing: such a lease becomes exclusive,
+// which is never wider than the old one, and needs --ttl, because a default might end between two
+// steps.
 Status complete_call(RenewSettings& settings, Session& session) {
+  const TimePoint asked_at = BootClock::now();
   TRY(auto seen, inspect_holders(session, settings.lease.name));
   auto ours = [&](const lock::Holder& holder) {
     return holder.owner == settings.lease.owner.text();
   };
   auto holder = std::find_if(seen.holders.begin(), seen.holders.end(), ours);
   if (holder == seen.holders.end()) {
-    if (!settings.ttl) settings.call.token = {};
+    if (!settings.ttl) settings.call.put_back.reset();
     return Done{};
   }
   settings.call.limit = holder->limit;
-  settings.call.slot = holder->slot;
+  if (auto& put_back = settings.call.put_back) {
+    put_back->slot = holder->slot;
+    const bool lives =
+        holder->state == lock::HolderState::held || holder->state == lock::HolderState::granted;
+    const bool at_majority = 2 * holder->servers > session.servers();
+    const Millis left = std::min(holder->left, timing::kLongestQuorumLease);
+    if (lives && at_majority) put_back->lease_end = lock::lease_deadline(asked_at, left);
+  }
   settings.call.responsive = holder->responsive;
   settings.call.record = holder->record;
   settings.left = holder->left;
@@ -70,22 +82,21 @@ Status complete_call(RenewSettings& settings, Session& session) {
 }
 
 // Without a token the server does not check whether somebody had the lock in between.
-std::string how_lost(const lock::Lost& lost, lock::Token token) {
-  if (lost.how == lock::LostHow::unissued) {
+std::string how_lost(const lock::Lost& lost, const std::optional<lock::PutBack>& put_back) {
+  if (lost.how == lock::LostHow::unissued && put_back) {
     return util::format(
         "the server never issued token {}; a lease is restored only for a token that it issued",
-        token.value);
+        put_back->token.value);
   }
   bool ended = lost.how == lock::LostHow::expired || lost.how == lock::LostHow::deleted;
-  if (ended && (token.value == 0 || lost.by))
-    return "its lease has ended, or it never held the lock";
+  if (ended && (!put_back || lost.by)) return "its lease has ended, or it never held the lock";
   return lost_phrase(lost);
 }
 
 Error no_longer_ours(const RenewSettings& settings, const lock::Lost& lost, const Session& session,
                      const Choices& choices) {
   const bool names_holder = lost.how == lock::LostHow::taken || lost.how == lock::LostHow::full;
-  auto error = no_longer_held(settings.lease, how_lost(lost, settings.call.token),
+  auto error = no_longer_held(settings.lease, how_lost(lost, settings.call.put_back),
                               names_holder ? std::nullopt : lost.by, session.server());
   bool ended = lost.how == lock::LostHow::expired || lost.how == lock::LostHow::deleted;
   if (ended && !lost.by && choices.has(Opt::token) && !settings.ttl) {

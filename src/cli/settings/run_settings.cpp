@@ -254,22 +254,22 @@ Result<ClaimSettings> claim_settings(lock::LockName name, Millis ttl, lock::Resp
   TRY(auto history_rows, number_choice(choices, Opt::history_rows, kMostHistoryRows));
   util::SystemRandom random;
   const bool queues = waiting.wait != Millis(0);
-  lock::AcquireCall call{
+  lock::AcquireCall call{{
       .name = std::move(name),
       .owner = lock::Owner::fresh(random),
       .limit = limit,
       .ttl = ttl,
       .min_hold = min_hold.value_or(Millis(0)),
       .responsive = responsive,
-      .queueing = queues ? lock::Queueing::wait : lock::Queueing::never,
-      .max_queue = max_queue,
       .record = std::move(record),
       .supersede = supersede,
-      .numbered = choices.has(Opt::slots),
       .history_rows = history_rows,
-      .while_closed = choices.has(Opt::while_closed),
-      .urgent = urgent,
-  };
+  }};
+  call.queueing = queues ? lock::Queueing::wait : lock::Queueing::never;
+  call.max_queue = max_queue;
+  call.numbered = choices.has(Opt::slots);
+  call.while_closed = choices.has(Opt::while_closed);
+  call.urgent = urgent;
   return ClaimSettings{std::move(call), waiting};
 }
 

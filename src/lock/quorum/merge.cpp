@@ -300,6 +300,18 @@ Token agreed_token(const Replies<Snapshot>& replies, const std::string& owner) {
   return best;
 }
 
+// For how long a majority has the lease, as far as the servers have answered.
+Millis agreed_left(const Replies<Snapshot>& replies, const std::string& owner, size_t majority) {
+  std::vector<Millis> left;
+  for (const Snapshot* one : answers(replies)) {
+    for (const Holder& holder : one->holders) {
+      if (holder.owner == owner) left.push_back(holder.left);
+    }
+  }
+  std::sort(left.begin(), left.end(), std::greater<>());
+  return left.at(std::min(left.size(), majority) - 1);
+}
+
 void add_holders(Snapshot& all, const Replies<Snapshot>& replies, const Quorum& quorum) {
   // A server that has not learned of the majority yet still has a grant.
   auto rank = [](const Holder& holder) {
@@ -310,6 +322,7 @@ void add_holders(Snapshot& all, const Replies<Snapshot>& replies, const Quorum& 
   for (Holder& holder : by_owner(replies, &Snapshot::holders, newer)) {
     // One that is not a mere grant any more has learned the majority's token.
     if (holder.state == HolderState::granted) holder.token = agreed_token(replies, holder.owner);
+    holder.left = agreed_left(replies, holder.owner, quorum.majority());
     bool may_hold = holder.servers + silent >= quorum.majority();
     (may_hold ? all.holders : all.partial).push_back(std::move(holder));
   }

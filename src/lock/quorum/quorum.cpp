@@ -181,8 +181,12 @@ InFlight<RenewReply> QuorumStore::renew(const RenewCall& call) {
   // A holder that may have lost the lock puts nothing back.
   auto make_request = [call](LockStore& store, size_t, TimePoint now) {
     RenewCall one = call;
-    if (now >= call.valid_until) one.token = {};
-    one.ahead = timing::kLongestClockGap;
+    const bool may_restore = one.put_back && one.put_back->lease_end > now;
+    if (may_restore) {
+      one.put_back->ahead = timing::kLongestClockGap;
+    } else {
+      one.put_back.reset();
+    }
     return store.renew(one);
   };
   return ask_all<RenewReply>(make_request, timing::server_limit(call.ttl), OnPending::finish,

@@ -200,14 +200,8 @@ Result<AcquireReply> QuorumAcquire::take() {
 void QuorumAcquire::on_granted(const Summary& totals, TimePoint now) {
   token_ = totals.greatest;
   const AcquireCall& call = params_.call;
-  RenewCall back{call.name, call.owner};
-  back.token = token_;
-  back.ttl = call.ttl;
-  back.min_hold = call.min_hold;
-  back.responsive = call.responsive;
-  back.record = call.record;
-  back.attempt = call.attempt;
-  back.ahead = timing::kLongestClockGap;
+  RenewCall back{call, Entry::outer(),
+                 PutBack{token_, 0, {}, timing::kLongestClockGap, call.attempt}};
   const std::vector<bool> granted = majority_that_granted();
   if (!call.once) asking_.reset();  // else another server may still say that it is done
   ask_rest_at_ = now + std::max<Nanos>(timing::kLeastConfirmTime, now - *started_);

@@ -34,6 +34,23 @@ std::string once_field(lock::OnceKind kind, const std::string& key) {
 // Of acquire, renew and release: names and values in turn. What does not apply is left out.
 class Arguments {
  public:
+  Arguments() = default;
+  // Of acquire and renew.
+  explicit Arguments(const lock::Claim& claim) {
+    add("owner", claim.owner.text());
+    add("limit", number(claim.limit.value()));
+    add("ttl", number(claim.ttl));
+    add_unless_0("min_hold", claim.min_hold);
+    add("responsive", to_argument(claim.responsive));
+    add("record", claim.record);
+    if (claim.once) add(*claim.once);
+    if (claim.supersede) {
+      // `+`: without a number.
+      add("supersede", claim.supersede->number ? number(*claim.supersede->number) : "+");
+    }
+    add("rows", claim.history_rows);
+  }
+
   void add(const char* name, std::string value) {
     words_.emplace_back(name);
     words_.push_back(std::move(value));
@@ -54,10 +71,6 @@ class Arguments {
     add("once", once_field(once.kind, once.key));
     add("span", number(once.span));
     add("max_failures", once.max_failures);
-  }
-  // `+`: without a number.
-  void add(const std::optional<lock::Supersede>& supersede) {
-    if (supersede) add("supersede", supersede->number ? number(*supersede->number) : "+");
   }
   std::vector<std::string> take() { return std::move(words_); }
 
@@ -206,24 +219,13 @@ lock::InFlight<T> RedisStore::run(const lua::Script& script, const char* verb,
 }
 
 lock::InFlight<lock::AcquireReply> RedisStore::acquire(const lock::AcquireCall& call) {
-  Arguments given;
-  given.add("owner", call.owner.text());
+  Arguments given(call);
   given.add_unless_0("ticket", call.ticket.value);
-  given.add("limit", number(call.limit.value()));
-  given.add("ttl", number(call.ttl));
-  given.add_unless_0("min_hold", call.min_hold);
-  given.add("responsive", to_argument(call.responsive));
   given.add_if("at_once", call.queueing == lock::Queueing::never);
   given.add("max_queue", call.max_queue);
-  given.add("record", call.record);
   given.add_unless_0("attempt", call.attempt);
   if (!user_.empty()) given.add("user", user_);
-  if (call.once) {
-    given.add(*call.once);
-    given.add("asked", number(call.asked));
-  }
-  given.add("rows", call.history_rows);
-  given.add(call.supersede);
+  if (call.once) given.add("asked", number(call.asked));
   given.add_unless_0("forgotten", call.forgotten.value);
   given.add_if("while_closed", call.while_closed);
   given.add_unless_0("earlier",
@@ -237,22 +239,15 @@ lock::InFlight<lock::AcquireReply> RedisStore::acquire(const lock::AcquireCall& 
 }
 
 lock::InFlight<lock::RenewReply> RedisStore::renew(const lock::RenewCall& call) {
-  Arguments given;
-  given.add("owner", call.owner.text());
+  Arguments given(call);
   given.add("entry", call.entry.text());
-  given.add_unless_0("token", call.token.value);
-  given.add("limit", number(call.limit.value()));
-  given.add("ttl", number(call.ttl));
-  given.add_unless_0("min_hold", call.min_hold);
-  given.add("responsive", to_argument(call.responsive));
-  given.add("record", call.record);
   given.add_if("store_record", call.record_changed);
-  given.add_unless_0("attempt", call.attempt);
-  given.add_unless_0("ahead", call.ahead);
-  given.add_unless_0("slot", call.slot);
-  if (call.once) given.add(*call.once);
-  given.add("rows", call.history_rows);
-  given.add(call.supersede);
+  if (call.put_back) {
+    given.add_unless_0("token", call.put_back->token.value);
+    given.add_unless_0("slot", call.put_back->slot);
+    given.add_unless_0("ahead", call.put_back->ahead);
+    given.add_unless_0("attempt", call.put_back->attempt);
+  }
   auto decode = [self = call.owner.text()](const redisReply& reply) {
     return decode_renew(reply, self);
   };
