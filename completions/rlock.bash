@@ -55,6 +55,7 @@ _rlock_rows() {
       '--no-renew '
       '--max-run DUR'
       '-k,--kill-after DUR'
+      '--stop-after DUR'
       '--on-lost terminate|ignore'
       '--min-hold DUR'
       '--slots N'

@@ -343,14 +343,21 @@ void RunObserver::cannot_end(const std::vector<std::string>& survivors) {
          Weight::error);
 }
 
-void RunObserver::unheeded(int signal, Millis after, pid_t command) {
+void RunObserver::unheeded(const run::Unheeded& unheeded) {
   if (verbosity_ == Verbosity::quiet) return;
-  const std::string hint =
-      command > 0 ? util::format(". To end it now, send KILL to pid {}", command) : "";
-  report(util::format(
-             "{}: {} goes on {} after signal {} was passed on; rlock waits until it ends{}",
-             in_quotes(name_.text()), command > 0 ? "the command" : "what the command started",
-             util::format_duration(after), signal, hint),
+  const pid_t command = unheeded.command;
+  std::string next = "rlock waits until it ends";
+  if (unheeded.kill_in) {
+    next = *unheeded.kill_in == Millis(0) ? "rlock kills it (--stop-after)"
+                                          : util::format("rlock kills it in {} (--stop-after)",
+                                                         util::format_duration(*unheeded.kill_in));
+  }
+  const bool hint = command > 0 && unheeded.kill_in != Millis(0);
+  if (hint) next += util::format(". To end it now, send KILL to pid {}", command);
+  report(util::format("{}: {} goes on {} after signal {} was passed on; {}",
+                      in_quotes(name_.text()),
+                      command > 0 ? "the command" : "what the command started",
+                      util::format_duration(unheeded.after), unheeded.signal, next),
          Weight::warning);
 }
 

@@ -90,7 +90,7 @@ class RunObserver final : public run::Observer {
   void renewals_fail(const Error& why, Millis left, bool ends_command) override;
   void renewed_again(Millis after) override;
   void cannot_end(const std::vector<std::string>& survivors) override;
-  void unheeded(int signal, Millis after, pid_t command) override;
+  void unheeded(const run::Unheeded& unheeded) override;
   void still_releasing() override;
   void exempted(const std::vector<std::string>& processes) override;
 

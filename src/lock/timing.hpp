@@ -196,6 +196,9 @@ inline constexpr Millis kShortestRequest{1000};
 
 // A command that goes on after a request to stop is reported after --kill-after, but not earlier.
 inline constexpr Millis kUnheededAfter{1000};
+// Requests to stop within this time of the first one are one request: timeout(1) sends two, GNU
+// parallel three.
+inline constexpr Millis kOneRequest{500};
 // Locking memory at once costs the start of every run 0.2 ms; short commands never need it.
 inline constexpr Millis kGuardSettle{50};
 // The interval between looks at processes of other users, whose end no event reports.

@@ -166,20 +166,24 @@ class GuardProcess {
     _exit(0);
   }
 
-  // Nothing is left to do unless rlock says so, or is gone.
+  // rlock decides what becomes of the rest.
   bool command_is_outlived() const noexcept { return state_.phase == CommandPhase::outlived; }
+  // The same, and it is left alone if rlock is stopped until the lease ends: nothing is left to do
+  // unless rlock says so, or is gone.
+  bool rest_may_stay() const noexcept {
+    return command_is_outlived() && !is_init_ && !asked_to_end_ && state_.killed_by() == 0;
+  }
 
   // What became of those that outlive the command. Daemons go on after a run that ended normally,
   // but not where rlock was killed together with the command: rlock says which.
   void look_at_rest(TimePoint now) noexcept {
     if (tree_.empty()) finish_and_exit();
     if (task_.context.plan.until == ReleaseAfter::descendants) return;
-    if (is_init_ && !terminating_) return begin_ending(BootClock::now());
     if (!terminating_) {
       state_.phase = CommandPhase::outlived;
       return report();
     }
-    if (now < next_look_) return;
+    if (is_init_ || now < next_look_) return;  // a namespace ends whole
     // What another user runs for it got no signal, and would go on beside the next holder.
     const bool all_seen = tree_.find_refusing(found_);
     next_look_ = BootClock::now() + timing::kRefusedLook;
@@ -217,7 +221,7 @@ class GuardProcess {
   // No renewal has come for most of a lease.
   void count_processes(TimePoint now) noexcept {
     const TimePoint count_at = state_.count_at();
-    if (counted_for_ == count_at || ending_.under_way() || command_is_outlived()) return;
+    if (counted_for_ == count_at || ending_.under_way() || rest_may_stay()) return;
     counted_for_ = count_at;
     // A renewal may come between the two looks.
     const Nanos most = std::max(Nanos(0), Nanos(state_.kill_at() - count_at));
@@ -228,7 +232,7 @@ class GuardProcess {
 
   void end_by_ourselves(TimePoint now, bool lease_over) noexcept {
     if (ending_.under_way()) return;
-    if (lease_over && command_is_outlived()) return;
+    if (lease_over && rest_may_stay()) return;
     state_.lease_over = lease_over;
     begin_ending(now);
   }
@@ -237,7 +241,8 @@ class GuardProcess {
   void begin_ending(TimePoint now) noexcept {
     if (ending_.under_way()) return;
     if (is_init_) leave();
-    if (state_.phase == CommandPhase::refused) state_.phase = CommandPhase::running;
+    const bool refused = state_.phase == CommandPhase::refused;
+    if (refused || command_is_outlived()) state_.phase = CommandPhase::running;
     reported_ = false;
     ending_.begin(now);
   }
@@ -262,8 +267,9 @@ class GuardProcess {
   TimePoint next_step() const noexcept {
     TimePoint next = settled_ ? TimePoint::max() : settle_at_;
     if (ending_.under_way()) return std::min(next, ending_.next_round());
-    if (command_is_outlived()) return next;
-    const bool looks = command() == 0 && task_.context.plan.until == ReleaseAfter::command;
+    if (rest_may_stay()) return next;
+    const bool looks =
+        !is_init_ && command() == 0 && task_.context.plan.until == ReleaseAfter::command;
     if (looks && terminating_) next = std::min(next, next_look_);
     if (counted_for_ != state_.count_at()) next = std::min(next, state_.count_at());
     return std::min(next, kill_at());

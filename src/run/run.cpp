@@ -62,7 +62,8 @@ RunOutcome to_outcome(const HeldLock& held_lock, CommandResult finish,
       break;
     case EndCause::run_limit:
       return RunLimit{std::move(unreleased), std::move(finish.survivors), std::move(finish.lost)};
-    case EndCause::cancel:  // is none of these
+    case EndCause::cancel:  // is none of these, nor is died
+    case EndCause::died:
     case EndCause::no_renewal:
     case EndCause::no_guard:
       return Unprotected{std::move(*finish.error), std::move(unreleased),
@@ -137,13 +138,16 @@ Result<lock::ReleaseReply> release(const RunContext& context, const HeldLock& he
                                once_result(context, held_lock, finish),
                                context.plan.claim.replicas};
   const TimePoint now = BootClock::now();
-  int requests = 0;
+  std::optional<TimePoint> first;  // of the requests to stop
   auto ends = [&] {
     while (const int signal = context.signals.next_number()) {
       if (signal != SIGTERM && signal != SIGINT) continue;
-      if (++requests == 1) context.observer.still_releasing();
+      if (first && BootClock::now() >= *first + timing::kOneRequest) return true;
+      if (!std::exchange(first, first.value_or(BootClock::now()))) {
+        context.observer.still_releasing();
+      }
     }
-    return requests >= 2;
+    return false;
   };
   auto reply =
       release_until(context.connections.store, call, now + release_time(call, deadline - now),

@@ -73,6 +73,8 @@ struct Plan {
   std::vector<OuterRun> outer_runs{};
   Millis kill_after{5'000};
   std::optional<Millis> max_run{};  // counted from the start of the command, not of the wait
+  // From a TERM, INT or QUIT that was passed on to the KILL of what is left then.
+  std::optional<Millis> stop_after{};
   OnLost on_lost = OnLost::terminate;
   ReleaseAfter until = ReleaseAfter::command;
   lock::Watchdog watchdog = lock::Watchdog::renew;
@@ -174,6 +176,14 @@ struct Event {
   std::optional<CommandEnd> end{};     // with `exited`
 };
 
+// The command goes on `after` a request to stop was passed on.
+struct Unheeded {
+  int signal = 0;
+  Millis after{0};
+  pid_t command = 0;  // 0: it has ended, and what it started, for which rlock waits, goes on
+  std::optional<Millis> kill_in{};  // until rlock kills it (--stop-after); nullopt: it does not
+};
+
 // Called from the main thread and from the renewal thread: implementations lock for themselves.
 class Observer : public lock::WaitObserver {
  public:
@@ -189,9 +199,8 @@ class Observer : public lock::WaitObserver {
   virtual void renewed_again(Millis /*after*/) {}
   // These processes cannot be ended: the lock is renewed for as long as they live. Repeated.
   virtual void cannot_end(const std::vector<std::string>& /*survivors*/) {}
-  // The command goes on `after` a request to stop was passed on; `command` 0: it has ended, and
-  // what it started, for which rlock waits, goes on.
-  virtual void unheeded(int /*signal*/, Millis /*after*/, pid_t /*command*/) {}
+  // A request to stop has had no effect so far.
+  virtual void unheeded(const Unheeded&) {}
   // A TERM or INT came while the release is tried; a second one ends that.
   virtual void still_releasing() {}
   // After a hangup these go on without the lock, since they ignore it.

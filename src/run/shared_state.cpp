@@ -2,6 +2,7 @@
 
 #include "run/shared_state.hpp"
 
+#include <signal.h>
 #include <sys/mman.h>
 
 #include <cstring>
@@ -62,6 +63,16 @@ bool Exclusions::contains(pid_t pid) const noexcept {
     if (!stat || all_[i].born == 0 || stat->born == all_[i].born) return true;
   }
   return false;
+}
+
+int SharedState::killed_by() const noexcept {
+  if (end_code == 0) return 0;
+  if (end_code != CLD_EXITED) return end_status == SIGPIPE ? 0 : end_status.load();
+  // The OOM killer usually ends the child of a shell. Programs do not use these codes themselves.
+  for (int number : {SIGKILL, SIGSEGV, SIGABRT, SIGBUS}) {
+    if (end_status == 128 + number) return number;
+  }
+  return 0;
 }
 
 void UnmapState::operator()(SharedState* state) const noexcept {

@@ -143,6 +143,10 @@ class SharedState {
   Exclusions exempt;   // who asked to outlive the run
 
   bool command_ended() const noexcept { return end_code != 0; }
+  // The signal that the command died of, or, as a shell reports it, the one that a child of it died
+  // of. Such a command has left no daemons on purpose. 0 if there is none, and for SIGPIPE, by
+  // which the first of a pipeline ends as it should.
+  int killed_by() const noexcept;
 
  private:
   std::atomic<int64_t> kill_at_ns_{TimePoint::max().time_since_epoch().count()};

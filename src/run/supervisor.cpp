@@ -38,8 +38,15 @@ std::string describe(const LeaseEnd& end) {
 }
 
 std::string_view to_string(EndCause cause) {
-  return util::to_string<EndCause::cancel>(
-      cause, {"lease lost", "run limit reached", "no renewal thread", "no guard", "cancelled"});
+  return util::to_string<EndCause::died>(
+      cause, {"lease lost", "run limit reached", "no renewal thread", "no guard", "cancelled",
+              "the command died of a signal"});
+}
+
+// Processes are left that the command did not leave on purpose: they end, but the run ends as the
+// command did.
+bool keeps_end(EndCause cause) {
+  return cause == EndCause::cancel || cause == EndCause::died;
 }
 
 std::string describe(const CommandEnd& end) {
@@ -129,29 +136,33 @@ class Supervisor {
   }
 
   // The signal that asked the command to stop, which it did; 0 when none did. A key that it
-  // survived was not meant for what it started later.
+  // survived was not meant for what it started later, and a HUP only asked it to read its
+  // configuration again.
   int cancel_signal() const {
-    if (cancel_ != 0) return cancel_;
+    const TimePoint since = BootClock::now() - plan_.kill_after;
+    if (cancel_ != 0 && (cancel_ != SIGHUP || hangup_at_ >= since)) return cancel_;
     const CommandEnd end = command_end();
     const auto* exited = std::get_if<Exited>(&end);
     const int number = exited != nullptr ? exited->code - 128 : std::get<Signaled>(end).signal;
     const auto key = keys_.find(number);
-    const bool ended_it = key != keys_.end() && BootClock::now() <= key->second + plan_.kill_after;
-    return ended_it ? number : 0;
+    return key != keys_.end() && key->second >= since ? number : 0;
   }
 
   // The command has ended, and others are left of it: daemons, or workers beside which the next
   // holder must not start.
   void end_rest_or_leave() {
     read_signals();  // one to all processes of a service comes to the command at the same time
-    const int number = cancel_signal();
+    const int cancel = cancel_signal();
+    const int number = cancel != 0 ? cancel : state_.killed_by();
     if (number == 0) {
-      left_alone_ = true;
+      left_alone_ = !plan_.contain;
+      if (plan_.contain) guard_->end();  // with which the kernel ends them
       return;
     }
-    termination_ = Termination{EndCause::cancel, BootClock::now() + plan_.kill_after};
-    guard_->terminate(number == SIGHUP);
-    emit(EventKind::terminating, to_string(EndCause::cancel));
+    const EndCause cause = cancel != 0 ? EndCause::cancel : EndCause::died;
+    termination_ = Termination{cause, BootClock::now() + plan_.kill_after};
+    guard_->terminate(number == SIGHUP && !plan_.contain);
+    emit(EventKind::terminating, to_string(cause));
   }
 
   // Where no lock is kept for them: waiting does not end another user's processes.
@@ -171,7 +182,7 @@ class Supervisor {
     if (plan_.unlocked || result_.lost || state_.lease_over) return false;
     if (plan_.watchdog == lock::Watchdog::none) return false;
     return !termination_ || termination_->cause == EndCause::run_limit ||
-           termination_->cause == EndCause::no_guard || termination_->cause == EndCause::cancel;
+           termination_->cause == EndCause::no_guard || keeps_end(termination_->cause);
   }
 
   void read_signals() {
@@ -185,7 +196,8 @@ class Supervisor {
     const int number = static_cast<int>(info.ssi_signo);
     const bool stops = asks_to_stop(number);
     if (terminal_.exists() && reached_the_group(info)) {
-      if (stops && std::exchange(result_.asked_to_stop, true) && insists(number)) return;
+      result_.asked_to_stop = result_.asked_to_stop || stops;
+      if (repeated(number, 0)) return;
       if (stops) keys_[number] = BootClock::now();
       return guard_->pass_on(number, {getpgrp(), terminal_.foreground()});
     }
@@ -204,9 +216,14 @@ class Supervisor {
 
   // A HUP may ask the command for something else than to stop.
   void note_cancel(int number) {
+    const TimePoint now = BootClock::now();
     cancel_ = number;
-    if (number == SIGHUP) return;
-    unheeded_at_ = BootClock::now() + std::max(plan_.kill_after, timing::kUnheededAfter);
+    if (number == SIGHUP) {
+      hangup_at_ = now;
+      return;
+    }
+    unheeded_at_ = now + std::max(plan_.kill_after, timing::kUnheededAfter);
+    if (plan_.stop_after) stop_at_ = now + *plan_.stop_after;
   }
 
   // A signal to all processes of a service comes to the command at the same time as to rlock.
@@ -224,7 +241,9 @@ class Supervisor {
   bool repeated(int number, pid_t passed_on_by) {
     // A service manager may send a HUP after its TERM.
     if (!asks_to_stop(number) || number == SIGHUP) return false;
-    return ++stop_requests_[passed_on_by] > 1 && insists(number);
+    const TimePoint now = BootClock::now();
+    const TimePoint first = first_requests_.try_emplace(passed_on_by, now).first->second;
+    return now >= first + timing::kOneRequest && insists(number);
   }
 
   // True when this request to stop is not one for the command any more.
@@ -235,7 +254,7 @@ class Supervisor {
       gave_up_signal_ = number;
       return true;
     }
-    if (!termination_ || termination_->cause != EndCause::cancel) return false;
+    if (!termination_ || !keeps_end(termination_->cause)) return false;
     if (!termination_->killed) kill_everything();
     return true;
   }
@@ -290,6 +309,10 @@ class Supervisor {
     if (!termination_ && plan_.max_run && now >= started_ + *plan_.max_run) {
       begin(EndCause::run_limit, now + plan_.kill_after);
     }
+    if (now >= stop_at_) {
+      if (!termination_) report_kill();
+      begin(EndCause::cancel, std::exchange(stop_at_, TimePoint::max()));
+    }
     if (termination_ && !termination_->killed && now >= kill_due(lease)) kill_everything();
     if (stuck() && keeps_lock()) report_survivors(now);
     if (now >= unheeded_at_) report_unheeded();
@@ -341,7 +364,15 @@ class Supervisor {
     if (plan_.record_ending) {
       renewer_.set_record(plan_.record_ending(util::format("goes on after signal {}", cancel_)));
     }
-    context_.observer.unheeded(cancel_, after, command);
+    std::optional<Millis> kill_in;
+    if (plan_.stop_after) kill_in = *plan_.stop_after - after;
+    context_.observer.unheeded({cancel_, after, command, kill_in});
+  }
+
+  // --stop-after is over.
+  void report_kill() {
+    const pid_t command = state_.command_ended() ? 0 : guard_->command();
+    context_.observer.unheeded({cancel_, *plan_.stop_after, command, Millis(0)});
   }
 
   void begin(EndCause cause, TimePoint kill_at) {
@@ -378,8 +409,8 @@ class Supervisor {
 
   TimePoint next_look() const {
     SharedLease::View lease = lease_.view();
-    TimePoint next = std::min(
-        {guard_->due(), unheeded_at_, awaits_thread() ? next_thread_try_ : TimePoint::max()});
+    TimePoint next = std::min({guard_->due(), unheeded_at_, stop_at_,
+                               awaits_thread() ? next_thread_try_ : TimePoint::max()});
     if (termination_ && !termination_->killed) next = std::min(next, kill_due(lease));
     if (!termination_ && plan_.max_run) next = std::min(next, started_ + *plan_.max_run);
     if (stuck() && keeps_lock()) {
@@ -401,10 +432,10 @@ class Supervisor {
     result_.exec_error = std::max(state_.exec_error.load(), 0);
     result_.started = state_.command != 0 && state_.exec_error == 0 && state_.ran;
     result_.end = command_end();
-    if (termination_ || std::holds_alternative<Signaled>(result_.end)) {
+    if (termination_ || state_.killed_by() != 0 || std::holds_alternative<Signaled>(result_.end)) {
       terminal_.restore_after(guard_->command());
     }
-    if (termination_ && termination_->cause != EndCause::cancel) {
+    if (termination_ && !keeps_end(termination_->cause)) {
       result_.ended_for = termination_->cause;
     }
     if (state_.exempted.size() > 0) context_.observer.exempted(describe(state_.exempted));
@@ -470,10 +501,12 @@ class Supervisor {
   TimePoint next_thread_try_;
   std::optional<Termination> termination_;
   uint32_t stops_seen_ = 0;  // of the command
-  // TERM, INT, HUP and QUIT sent to rlock, by the guard of an outer run or the front that passed
-  // them on; 0: others.
-  std::map<pid_t, int> stop_requests_;
-  int cancel_ = 0;                            // of them the first, but any other before HUP
+  // When the first TERM, INT or QUIT to rlock came, by the guard of an outer run or the front that
+  // passed it on; 0: others, and keys.
+  std::map<pid_t, TimePoint> first_requests_;
+  int cancel_ = 0;       // the first TERM, INT or QUIT of another process, or else HUP
+  TimePoint hangup_at_;  // when the last HUP came, if it is one
+  TimePoint stop_at_ = TimePoint::max();      // when --stop-after is over
   TimePoint unheeded_at_ = TimePoint::max();  // when a command that goes on after it is reported
   std::map<int, TimePoint> keys_;             // those that came from the terminal
   bool left_alone_ = false;                   // what the command left behind after a normal end

@@ -13,15 +13,16 @@
 namespace rlock::run {
 
 // Why rlock ends a command.
-// cancel: the command has ended after a request to stop, and what it left behind has to end, too.
-enum class EndCause { lease, run_limit, no_renewal, no_guard, cancel };
+// cancel: after a request to stop, the command has ended and left processes behind, or --stop-after
+// is over. died: the command died of a signal and left processes behind.
+enum class EndCause { lease, run_limit, no_renewal, no_guard, cancel, died };
 
 // What became of the command; it is reaped, and so is all that had to end with it.
 struct CommandResult {
   CommandEnd end;                     // of its process, also when that never got through its exec
   bool started = false;               // whether that ran the command, not only tried to
   int exec_error = 0;                 // errno when it could not be executed
-  std::optional<EndCause> ended_for;  // but for a cancel: the command had ended then
+  std::optional<EndCause> ended_for;  // neither cancel nor died, which keep the command's own end
   std::optional<LeaseEnd> lost;       // also when that did not end the command
   std::optional<Error> error;         // with no_renewal and no_guard
   std::vector<std::string> survivors;

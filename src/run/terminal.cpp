@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 
 #include "run/signals.hpp"
@@ -41,7 +42,8 @@ Terminal Terminal::open() {
   terminal.fd_.reset(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
   if (!terminal.exists()) return terminal;
   terminal.stop_ = watch_for_stops();
-  if (!terminal.ours() || has_reader()) return terminal;
+  terminal.was_ours_ = terminal.ours();
+  if (!terminal.was_ours_ || has_reader()) return terminal;
   termios modes{};
   if (tcgetattr(terminal.fd_.get(), &modes) == 0) terminal.before_ = modes;
   return terminal;
@@ -95,7 +97,9 @@ void Terminal::stop_with(pid_t command) const {
 
 void Terminal::restore_after(pid_t command_group) {
   if (!exists()) return;
-  if (command_group > 0 && foreground() == command_group) give_to(getpgrp());
+  const pid_t group = foreground();
+  const bool left_dead = was_ours_ && group > 1 && kill(-group, 0) != 0 && errno == ESRCH;
+  if ((command_group > 0 && group == command_group) || left_dead) give_to(getpgrp());
   if (!before_ || !ours()) return;
   termios now{};
   if (tcgetattr(fd_.get(), &now) != 0) return;

@@ -37,7 +37,8 @@ class Terminal {
   // Takes the terminal back from such a command, stops, and resumes both when our shell does.
   void stop_with(pid_t command) const;
 
-  // Restores the group and the modes of the terminal, when the command is dead and not reaped yet.
+  // Restores the group and the modes of the terminal, when the command is dead. A shell that was
+  // killed leaves the terminal to a job of its own, which is dead by then, too.
   void restore_after(pid_t command_group);
 
  private:
@@ -46,6 +47,7 @@ class Terminal {
 
   util::Fd fd_;
   util::Fd stop_;
+  bool was_ours_ = false;
   std::optional<termios> before_;  // none from the background, or in front of a pager
 };
 

@@ -129,6 +129,65 @@ TEST_CASE("where no renewal comes through the command is dead before the server 
   });
 }
 
+namespace {
+
+// What the listener of the lock's only holder takes for news: it renews at once.
+void wake_holder(const Scene& scene, const std::string& owner) {
+  server().cli({"RPUSH", scene.key("wake:" + owner), "1"});
+}
+
+// A run through the proxy that says its owner.
+std::vector<std::string> saying_owner(const Scene& scene) {
+  std::vector<std::string> words = scene.lasting();
+  words[3] = "echo $RLOCK_OWNER; " + words[3];
+  return words;
+}
+
+}  // namespace
+
+TEST_CASE("a renewal that was on its way when an operator broke the lock is repeated at once") {
+  Scene scene;
+  scene.proxy().inject(RequestKind::renew, Fault::late_reply);
+  Rlock rlock = scene.through({"run", "-t", "1h"}, saying_owner(scene));
+  const std::string owner = rlock.job().line();
+  REQUIRE(rlock.job().line() == "up");
+  wake_holder(scene, owner);
+  REQUIRE(eventually([&] { return scene.proxy().injected() == 1; }));
+  CHECK(scene.direct({"force-unlock", "--yes"}).status() == 0);
+  CHECK(rlock.status() == 76);  // the next one would be due in 20 minutes
+}
+
+TEST_CASE("a renewal that is on its way at the release does not bring the lock back") {
+  Scene scene;
+  scene.proxy().inject(RequestKind::renew, Fault::late_request);
+  Rlock rlock = scene.through({"run", "-t", "1h"}, saying_owner(scene));
+  const std::string owner = rlock.job().line();
+  REQUIRE(rlock.job().line() == "up");
+  wake_holder(scene, owner);
+  REQUIRE(eventually([&] { return scene.proxy().injected() == 1; }));
+  scene.end_command();
+  CHECK(rlock.status() == 7);
+  CHECK(scene.leftovers() == "");
+  CHECK(scene.proxy().deliver() == 1);
+  CHECK(scene.leftovers() == "");
+}
+
+TEST_CASE("a renewal never follows the release") {
+  Scene scene;
+  Rlock rlock = scene.through({"run", "-t", "1h"}, saying_owner(scene));
+  const std::string owner = rlock.job().line();
+  REQUIRE(rlock.job().line() == "up");
+  wake_holder(scene, owner);
+  REQUIRE(eventually([&] { return scene.proxy().renewals() == 1; }));
+  // The first attempt takes a second, in which a thread that renews would act on a wake.
+  scene.proxy().inject(RequestKind::release, Fault::late_request);
+  scene.end_command();
+  REQUIRE(eventually([&] { return scene.proxy().injected() == 1; }));
+  wake_holder(scene, owner);
+  CHECK(rlock.status() == 7);
+  CHECK(scene.proxy().renewals() == 1);
+}
+
 TEST_CASE("a release of unknown fate is repeated over a fresh connection, and counts once") {
   for_each_fault([](Fault fault) {
     Scene scene;

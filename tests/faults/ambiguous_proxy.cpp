@@ -206,6 +206,7 @@ void AmbiguousProxy::read_requests(Link& link) {
     size_t size = message_size(link.requests, words);
     if (size == 0) return;
     RequestKind request_kind = request_kind_of(words);
+    if (request_kind == RequestKind::renew) ++renewals_;
     bool wake = !words.empty() && words.front() == "BLPOP";
     link.pending.push_back({request_kind, std::nullopt, wake});
     pass_request(link, std::string_view(link.requests).substr(0, size), request_kind);

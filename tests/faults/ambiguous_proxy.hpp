@@ -45,6 +45,8 @@ class AmbiguousProxy {
   void inject(RequestKind request_kind, Fault fault, Often often = Often::once);
   // How often the fault has struck.
   int injected() const { return injected_; }
+  // How many renewals have come so far.
+  int renewals() const { return renewals_; }
   // Hands the requests of late_request to the server and waits for its answers; how many there
   // were.
   int deliver();
@@ -66,13 +68,14 @@ class AmbiguousProxy {
   std::string server_socket_;
   const Listener listener_ = listen_on_loopback();
   util::Fd stop_;
-  std::mutex mutex_;  // of everything below but injected_
+  std::mutex mutex_;  // of everything below but the counters
   std::list<Link> links_;
   RequestKind request_kind_ = RequestKind::other;
   Fault fault_ = Fault::lose_request;
   int injections_left_ = 0;
   bool woken_ = false;  // a wake has passed since the last acquire
   std::atomic<int> injected_{0};
+  std::atomic<int> renewals_{0};
   std::thread thread_;
 };
 

@@ -1,13 +1,17 @@
 """After a request to stop the lock is free only when all that the command left behind has ended."""
+import os
 import signal
 import subprocess
+import time
 
 from breed import Trees
-from support import RLOCK, ROUNDS, gone, note, read, send, stat_of, until
+from support import RLOCK, ROUNDS, gone, mutant, note, read, send, stat_of, until
 
 # As a script does it: a shell makes its background jobs ignore INT and QUIT.
 WORKERS = "$B beat & $B beat & echo on; wait"
 STUBBORN = "(trap '' TERM; exec $B beat) & "
+# Requests within half a second are one.
+ONE_REQUEST = 0.5
 
 
 class Cancel(Trees):
@@ -47,6 +51,7 @@ class Cancel(Trees):
         send(holder.pid, first)
         until(lambda: "cancelled" in read("log"), "the first signal")
         self.assertIsNone(holder.poll())
+        time.sleep(ONE_REQUEST)
         kill(holder.pid)
         self.assert_ends(holder, -first)
         holder.family.await_end()
@@ -56,6 +61,74 @@ class Cancel(Trees):
 
     def test_the_next_signal_of_another_sender_kills(self):
         self.assert_the_next_kills(signal.SIGTERM, lambda pid: subprocess.run(["kill", "-TERM", str(pid)], check=True))
+
+    def test_two_at_once_are_one(self):
+        """As timeout(1) and GNU parallel send them: what is left has its --kill-after."""
+        def grace(at):
+            log = f"log.{at}"
+            holder = self.work(f"twice{at}", STUBBORN + "echo on; exec sleep 1000", "-k", "10m", "--event-log", log)
+            begin = time.monotonic()
+            send(holder.pid, signal.SIGTERM)
+            until(lambda: "cancelled" in read(log), "the first signal")
+            send(holder.pid, signal.SIGTERM)
+            if time.monotonic() - begin < ONE_REQUEST:
+                time.sleep(0.1)
+            killed = '"killed"' in read(log)
+            time.sleep(ONE_REQUEST)
+            send(holder.pid, signal.SIGTERM)
+            self.assert_ends(holder, -signal.SIGTERM)
+            holder.family.await_end()
+            return not killed
+        # A busy machine may keep rlock from the second one for longer than that.
+        self.assertTrue(any(grace(at) for at in range(5)))
+
+    def hangup_kills(self, program):
+        """Whether a HUP after a TERM, as a service manager sends it, ends the --kill-after of what is left."""
+        log = f"log.{os.path.basename(program)}"
+        holder = self.work("hangup", "(trap '' TERM; trap 'echo >hup' HUP; echo on; while :; do $B beat & sleep 0.2; kill $!; done) & "
+                           "exec sleep 1000", "-k", "10m", "--event-log", log, program=program)
+        send(holder.pid, signal.SIGTERM)
+        until(lambda: "cancelled" in read(log), "the first signal")
+        time.sleep(ONE_REQUEST)
+        send(holder.pid, signal.SIGHUP)
+        until(lambda: read("hup") or '"killed"' in read(log), "the hangup")
+        killed = '"killed"' in read(log)
+        if not killed:
+            send(holder.pid, signal.SIGTERM)
+        self.assert_ends(holder, -signal.SIGTERM)
+        holder.family.await_end()
+        return killed
+
+    def test_a_hangup_does_not_kill(self):
+        self.assertFalse(self.hangup_kills(RLOCK))
+
+    def test_a_hangup_that_kills_is_noticed(self):
+        self.assertTrue(self.hangup_kills(mutant("hangup_insists")))
+
+    def test_stop_after(self):
+        """KILL to a command that goes on so long after a TERM; a HUP asks it for something else."""
+        with open("errors", "wb") as errors:
+            holder = self.work("stop", "trap '' TERM; trap 'echo >hup' HUP; $B beat & echo on; while :; do sleep 0.05; done",
+                               "--stop-after", "300ms", stderr=errors)
+        send(holder.pid, signal.SIGHUP)
+        until(lambda: read("hup"), "the hangup")
+        time.sleep(0.5)
+        self.assertIsNone(holder.poll())
+        send(holder.pid, signal.SIGTERM)
+        self.assert_ends(holder, -signal.SIGKILL)
+        holder.family.await_end()
+        self.assertIn('"stop": the command goes on 300ms after signal 15 was passed on; rlock kills it (--stop-after)\n', read("errors"))
+        self.assertEqual(self.runs("stop")[0]["signal"], signal.SIGKILL)
+        self.assert_nothing_left("stop")
+
+    def test_stop_after_limits_what_is_left(self):
+        """A command that ends in time keeps its code; what it leaves has no longer time."""
+        holder = self.work("rest", STUBBORN + "trap 'exit 5' TERM; echo on; while :; do sleep 0.05; done",
+                           "--stop-after", "500ms", "-k", "10m")
+        send(holder.pid, signal.SIGTERM)
+        self.assert_ends(holder, 5)
+        holder.family.await_end()
+        self.assert_nothing_left("rest")
 
     def test_a_command_that_ignores_it_is_reported_and_ends_by_kill(self):
         with open("errors", "wb") as errors:

@@ -6,7 +6,7 @@ import threading
 import time
 
 from breed import Trees
-from support import RLOCK, STRACE, Case, child_of, gone, named_below, needs, needs_root, note, send, stopped, until
+from support import RLOCK, STRACE, Case, child_of, gone, named_below, needs, needs_root, note, read, send, stopped, until
 from terminal import PROMPT, Shell
 
 NO_NAMESPACES = ["strace", "-qq", "-o", "/dev/null", "-e", "trace=clone", "-e", "inject=clone:error=EPERM"]
@@ -29,8 +29,9 @@ class Contained(Trees):
     def contained(self, name, script, *options, **how):
         return self.hold(name, script, "-q", self.option, *options, before=self.before, **how)
 
-    def sessions(self, count):
-        return self.work("sessions", f"$B sessions {count} & echo on; wait", "-q", self.option, births=count + 1, before=self.before)
+    def sessions(self, count, *options):
+        return self.work("sessions", f"$B sessions {count} & echo on; wait", "-q", self.option, *options, births=count + 1,
+                         before=self.before)
 
     def run_contained(self, *words):
         return self.run_program([*self.before, RLOCK, "run", self.option, *words])
@@ -78,6 +79,27 @@ class Contained(Trees):
         self.assert_ends(holder, 6)
         self.assert_nothing_left("term")
 
+    def test_after_a_cancel_what_is_left_may_clean_up(self):
+        """TERM first, and KILL --kill-after later; a nested run releases its lock."""
+        holder = self.contained("cancel", f"{RLOCK} run inner -- sh -c 'trap \"sleep 0.3; echo done >clean; exit\" TERM; echo on; "
+                                "while :; do sleep 0.05; done' & wait", "-k", "1m")
+        send(holder.pid, signal.SIGTERM)
+        self.assert_ends(holder, -signal.SIGTERM)
+        holder.family.await_end()
+        self.assertEqual(read("clean"), "done\n")
+        for name in "cancel", "inner":
+            self.assert_nothing_left(name)
+
+    def test_a_hangup_spares_nothing(self):
+        """What ignores it could not go on after the run, but has the time of --kill-after."""
+        holder = self.contained("hangup", "(trap '' HUP; trap 'echo >clean; exit' TERM; echo on; while :; do sleep 0.05; done) & "
+                                "exec sleep 1000", "-k", "1m")
+        send(holder.pid, signal.SIGHUP)
+        self.assert_ends(holder, -signal.SIGHUP)
+        holder.family.await_end()
+        self.assertEqual(read("clean"), "\n")
+        self.assert_nothing_left("hangup")
+
     def test_thousands_of_sessions_when_rlock_is_killed(self):
         """The kernel ends them at once, without a look at each."""
         count = 3000 if os.geteuid() == 0 else 500
@@ -88,7 +110,7 @@ class Contained(Trees):
 
     def test_more_than_a_signal_reaches(self):
         """What is left after a TERM needs no signal: it is killed before the release."""
-        holder = self.sessions(5000)
+        holder = self.sessions(5000, "-k", "200ms")
         send(holder.pid, signal.SIGTERM)
         self.assert_ends(holder, -signal.SIGTERM)
         holder.family.await_end()

@@ -270,9 +270,13 @@ class Case(unittest.TestCase):
     def free(self, name):
         return self.run_program([RLOCK, "status", "-q", name]).returncode == 1
 
+    def runs(self, name):
+        """The history, the newest run first."""
+        return json.loads(self.run_program([RLOCK, "history", "--json", name]).stdout)["runs"]
+
     def last_end(self, name):
         """How the last run ended, by the history."""
-        return json.loads(self.run_program([RLOCK, "history", "--json", name]).stdout)["runs"][0]["how"]
+        return self.runs(name)[0]["how"]
 
     def assert_ends(self, process, code):
         self.assertEqual(process.wait(PATIENCE), code)

@@ -9,6 +9,7 @@ from breed import BREED, Trees
 from support import RLOCK, children_of, command_of, gone, mutant, needs_root, read, send, until
 
 NOBODY = ["setpriv", "--reuid", "nobody", "--clear-groups"]
+MAY_CONTAIN = [*NOBODY, "--inh-caps", "+sys_admin", "--ambient-caps", "+sys_admin"]
 LINE = re.compile(r"rlock: .*process (\d+) \(root-breed\) of root", re.M)
 
 
@@ -25,7 +26,7 @@ class OfAnotherUser(Trees):
             self.skipTest("no setuid programs in " + self.folder)
         os.chmod(self.folder, 0o777)
 
-    def run_over(self, name, *options, script="$ROOT & echo on; exec sleep 1000", program=RLOCK):
+    def run_over(self, name, *options, script="$ROOT & echo on; exec sleep 1000", program=RLOCK, before=NOBODY):
         """rlock as nobody over a process of root."""
         life = os.path.join(self.folder, "life")
         errors = open("errors", "wb")
@@ -33,7 +34,7 @@ class OfAnotherUser(Trees):
         # After a failed test the unprivileged rlock would wait for ever for this process.
         self.addCleanup(self.end_root)
         holder = self.hold(name, script.replace("$ROOT", f"{self.program} {life} root"), *options,
-                           before=NOBODY, stderr=errors, program=program)
+                           before=before, stderr=errors, program=program)
         until(lambda: self.life(life)[1] > 0 and self.roots(), "a process of root")
         holder.life = life
         return holder
@@ -72,16 +73,21 @@ class OfAnotherUser(Trees):
         self.assertIn(f"ending, cannot end pid {root} of root", status)
 
     def test_the_lock_is_kept_until_it_has_ended(self):
-        """After --max-run with -q, after a TERM, and where it is the command itself (`rlock run … sudo …`), which TERM cannot
-        reach. The code comes then."""
-        for name, options, script, code in (
-                ("limit", ["-q", "--max-run", "4s", "-k", "50ms"], "$ROOT & echo on; exec sleep 1000", 124),
-                ("term", [], "$ROOT & echo on; exec sleep 1000", -signal.SIGTERM),
-                ("itself", [], "echo on; exec $ROOT", -signal.SIGKILL)):
+        """After --max-run with -q, after a TERM, after the command was killed, and where it is the command itself
+        (`rlock run … sudo …`), which TERM cannot reach. The code comes then."""
+        def term(holder):
+            send(holder.pid, signal.SIGTERM)
+
+        def kill_command(holder):
+            send(command_of(holder.pid, "sleep"), signal.SIGKILL)
+        for name, options, script, act, code in (
+                ("limit", ["-q", "--max-run", "4s", "-k", "50ms"], "$ROOT & echo on; exec sleep 1000", lambda holder: None, 124),
+                ("term", [], "$ROOT & echo on; exec sleep 1000", term, -signal.SIGTERM),
+                ("died", [], "$ROOT & echo on; exec sleep 1000", kill_command, -signal.SIGKILL),
+                ("itself", [], "echo on; exec $ROOT", term, -signal.SIGKILL)):
             with self.subTest(name=name):
                 holder = self.run_over(name, "-t", "12", *options, script=script)
-                if not options:
-                    send(holder.pid, signal.SIGTERM)
+                act(holder)
                 self.assert_kept(name, holder)
                 self.end_root()
                 self.assert_ends(holder, code)
@@ -93,6 +99,7 @@ class OfAnotherUser(Trees):
         send(holder.pid, signal.SIGTERM)
         until(self.lines, "the line")
         self.assertIsNone(holder.poll())
+        time.sleep(0.5)  # what comes before is still the first one
         send(holder.pid, signal.SIGTERM)
         self.assert_ends(holder, -signal.SIGTERM)
         self.assertFalse(self.free("second"))
@@ -169,6 +176,27 @@ class OfAnotherUser(Trees):
 
     def test_a_walk_that_does_not_go_down_is_noticed(self):
         self.assertFalse(self.below("below", mutant("kills_children_only")))
+
+    def ends_contained(self, name, program):
+        """Whether --contain ends the process of root, too, which the user who runs rlock may not signal."""
+        if self.run_program([*MAY_CONTAIN, RLOCK, "run", "--contain", "tried", "--", "true"]).returncode:
+            self.skipTest("no namespaces here")
+        holder = self.run_over(name, "--contain", "--max-run", "4s", "-k", "50ms", before=MAY_CONTAIN, program=program)
+        def kept():  # the number in the line is that of the namespace
+            return "stays locked" in read("errors")
+        until(lambda: holder.poll() is not None or kept(), "the end")
+        ended = not kept()
+        if not ended:
+            self.end_root()
+        self.assert_ends(holder, 124)
+        holder.family.await_end()
+        return ended
+
+    def test_contained_it_ends(self):
+        self.assertTrue(self.ends_contained("contained", RLOCK))
+
+    def test_a_contained_guard_that_walks_the_tree_is_noticed(self):
+        self.assertFalse(self.ends_contained("contained", mutant("contained_walk")))
 
     def test_others_beside_it_end_in_time(self):
         """A process that cannot be ended does not protect the rest: rlock stopped."""

@@ -4,7 +4,7 @@ import signal
 import termios
 import time
 
-from support import PROBE, RLOCK, Case, gone, pid_in, read, send, stopped, until
+from support import PROBE, RLOCK, Case, command_of, gone, named_below, pid_in, read, send, stopped, until
 from terminal import PROMPT, Shell, Terminal, await_session
 
 # Says its pid at each turn, and then runs for ever.
@@ -237,6 +237,42 @@ class AtATerminal(Case):
         shell.type("this\n")
         shell.see("got this")
         shell.assert_usable()
+
+    def test_read_after_a_killed_shell(self):
+        """A shell below rlock is killed while a job of it has the terminal, in raw mode: the script's next `read` gets its line."""
+        shell = self.shell()
+        with open("script", "w", encoding="utf-8") as file:
+            file.write("PS1='inner> ' rlock run read -- bash --norc --noprofile --noediting -i\nread -r line; echo got $line\n")
+        shell.enter("sh ./script")
+        shell.see("inner> ")
+        shell.enter("sh -c 'stty raw -echo; echo o''n; exec sleep 1000'")
+        shell.see("on\n")
+        runner = named_below(shell.pid, "rlock")
+        send(command_of(runner, "bash"), signal.SIGKILL)
+        until(lambda: gone(runner), "the end of rlock")
+        shell.type("this\n")
+        shell.see("got this")
+        shell.assert_usable()
+
+    def test_two_interrupts_at_once_are_one(self):
+        """^C twice leaves what outlives the command its --kill-after; a later ^C ends it."""
+        def grace(at):
+            log = f"log.{at}"
+            terminal = self.on(RLOCK, "run", "-k", "10m", "--event-log", log, "twice", "--", "sh", "-c",
+                               "(trap '' TERM; echo on; exec sleep 1001) & exec sleep 1000")
+            begin = time.monotonic()
+            terminal.type("\x03")
+            until(lambda: "cancelled" in read(log), "the first")
+            terminal.type("\x03")
+            if time.monotonic() - begin < 0.5:
+                time.sleep(0.1)
+            killed = '"killed"' in read(log)
+            time.sleep(0.5)
+            terminal.type("\x03")
+            self.assertEqual(terminal.status(), -signal.SIGINT)
+            return not killed
+        # A busy machine may keep rlock from the second one for longer than half a second.
+        self.assertTrue(any(grace(at) for at in range(5)))
 
     def test_modes_that_a_command_leaves_on_purpose(self):
         """They stay, as `stty` under rlock is to have an effect."""

@@ -30,11 +30,14 @@ TEST_CASE("the defaults are the documented ones") {
   CHECK(got.plan.on_lost == run::OnLost::terminate);
   CHECK(got.plan.watchdog == lock::Watchdog::renew);
   CHECK_FALSE(got.plan.max_run);
+  CHECK_FALSE(got.plan.stop_after);
   CHECK_FALSE(got.waiting.wait);
   CHECK(got.waiting.conflict_code == 75);
   CHECK(got.waiting.superseded_code == 75);
   CHECK(got.done_code == 0);
   CHECK(run_with({"-t", "6s"}).plan.kill_after == Millis(1'000));
+  CHECK(run_with({"--stop-after", "20s"}).plan.stop_after == Millis(20'000));
+  CHECK_FALSE(run_with({"--stop-after", "0"}).plan.stop_after);
 }
 
 TEST_CASE("the texts of --ttl and --no-renew state what its default, and 5m, survive") {

@@ -190,6 +190,17 @@ TEST_CASE("a cancel that gets lost is sent again, also after an interrupt before
   CHECK(bench.watcher.transient_errors == 0);
 }
 
+TEST_CASE("a cancel whose connection has gone silent leaves time for a fresh one") {
+  Bench bench;
+  bench.store.acquires.push_back({});
+  bench.poller.interrupt_at(bench.start + 50ms);
+  bench.store.cancels.push_back({});
+  bench.replies_to_cancel(CancelReply::was_queued);
+  REQUIRE(bench.run());
+  CHECK(bench.store.cancelled == 2);
+  CHECK(bench.poller.now() - bench.start < 50ms + timing::kShortCancelTime);
+}
+
 TEST_CASE("a waiter forced out before its claim confirms that") {
   Bench bench;
   bench.answers(OwnerEnded{OwnerEnd::forced, "by whom"});

@@ -99,9 +99,7 @@ class UnlockedObserver final : public run::Observer {
         return observer_.event(event);
     }
   }
-  void unheeded(int signal, Millis after, pid_t command) override {
-    observer_.unheeded(signal, after, command);
-  }
+  void unheeded(const run::Unheeded& unheeded) override { observer_.unheeded(unheeded); }
 
  private:
   RunObserver& observer_;

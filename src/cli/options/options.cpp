@@ -287,6 +287,13 @@ constexpr OptionRow kOptions[] = {
      "Use it to give the command time to clean up after --max-run, a lost lease or force-unlock. "
      "After a lost lease the time may be shorter, because rlock sends KILL before the lease can "
      "end at the server: a longer time needs a longer --ttl."},
+    {option(Opt::stop_after, "stop-after", "DUR", kRun, {.fallback = "none"}),
+     "after a TERM to rlock, kill what goes on longer than this",
+     "For a command that may ignore TERM or clean up for too long. The time begins when another "
+     "process sends TERM, INT or QUIT to rlock, which passes it on. rlock then kills the command "
+     "and everything that it started, and releases the lock; without this option it waits until "
+     "the command ends. Under systemd, use less than TimeoutStopSec=, after which the lock would "
+     "stay locked until its lease ends. 0 means no limit."},
     {option(Opt::on_lost, "on-lost", "terminate|ignore", kRun, {.fallback = "terminate"}),
      "if the lease is lost: terminate the command, or ignore the loss (let the command run, and "
      "print a warning)",

@@ -58,6 +58,7 @@ enum class Opt : uint8_t {
   no_renew,
   max_run,
   kill_after,
+  stop_after,
   on_lost,
   min_hold,
   slots,

@@ -280,9 +280,11 @@ Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv) {
   TRY(auto given_ttl, ttl_choice(choices));
   TRY(auto kill_after, duration_choice(choices, Opt::kill_after));
   TRY(auto max_run, duration_choice(choices, Opt::max_run));
+  TRY(auto stop_after, duration_choice(choices, Opt::stop_after));
   TRY(auto on_lost, on_lost_choice(choices));
   TRY(const auto contain, contain_choice(choices));
   if (max_run == Millis(0)) max_run.reset();  // no limit, as with timeout(1)
+  if (stop_after == Millis(0)) stop_after.reset();
   const Millis ttl = given_ttl.value_or(kDefaultTtl);
   const Record record = holder_record(getpid(), argv, choices, getenv);
   TRY(auto claim,
@@ -299,6 +301,7 @@ Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv) {
       .record_ending = [record](const std::string& why) { return ending_record(record, why); },
       .kill_after = kill_after.value_or(std::min(kKillAfter, ttl / 6)),
       .max_run = max_run,
+      .stop_after = stop_after,
       .on_lost = on_lost,
       .until = whole_tree ? run::ReleaseAfter::descendants : run::ReleaseAfter::command,
       .watchdog = choices.has(Opt::no_renew) ? lock::Watchdog::none : lock::Watchdog::renew,

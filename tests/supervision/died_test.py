@@ -1,0 +1,109 @@
+"""A command that dies of a signal has left nothing behind on purpose: the lock is free only when all of that has ended."""
+import signal
+import time
+
+from breed import Trees
+from support import RLOCK, ROUNDS, child_of, command_of, gone, named_below, read, send, stop, until
+
+WORKER = "$B beat & echo on; wait"
+
+
+class Died(Trees):
+    options = []
+
+    def assert_none_beside_the_next(self, what, script, end, how, victim=lambda holder: command_of(holder.pid, "sh"),
+                                    number=signal.SIGKILL):
+        """KILL, or `number`, to the command, or to the process below it that `victim` finds."""
+        for _ in range(max(1, ROUNDS // 10)):
+            holder = self.work("died", script, *self.options)
+            send(victim(holder), number)
+            next_one = self.run_program([RLOCK, "run", "died", "--", "date", "+%s.%N"])
+            self.assertGreater(float(next_one.stdout), self.last_sign(holder), what)
+            self.assert_ends(holder, end)
+            before = self.runs("died")[1]
+            self.assertEqual((before["how"], before.get("exit_code"), before.get("signal")), ("released", *how))
+
+    def test_of_a_signal(self):
+        """As by the OOM killer, by a bug, or by somebody who sends TERM to the command and not to rlock."""
+        for number in signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM:
+            with self.subTest(number=number):
+                self.assert_none_beside_the_next(number, WORKER, -number, (None, number), number=number)
+
+    def test_a_shell_whose_child_was_killed(self):
+        """It exits with 137."""
+        self.assert_none_beside_the_next("137", "sh -c '$B beat & echo on; wait; :'; exit $?", 128 + signal.SIGKILL, (137, None),
+                                         lambda holder: child_of(command_of(holder.pid, "sh"), "sh"))
+
+    def test_what_a_nested_run_passes_on(self):
+        """The inner command is killed, and the inner rlock ends by the same signal."""
+        self.assert_none_beside_the_next("nested", f"$B beat & exec {RLOCK} run inner -- sh -c 'echo on; $B beat & wait'", -signal.SIGKILL,
+                                         (None, 9), lambda holder: named_below(holder.pid, "sh"))
+
+    def test_what_is_left_may_clean_up(self):
+        """TERM first, KILL --kill-after later."""
+        holder = self.hold("clean", "(trap 'sleep 0.3; echo done >clean; exit' TERM; echo on; while :; do sleep 0.05; done) & wait",
+                           "-k", "1m", *self.options)
+        send(command_of(holder.pid, "sh"), signal.SIGKILL)
+        self.assert_ends(holder, -signal.SIGKILL)
+        self.assertEqual(read("clean"), "done\n")
+
+    def test_rlock_stopped(self):
+        """Nobody decides about the rest: the guard ends it before the lease ends."""
+        holder = self.work("stopped", WORKER, "-q", "-t", "6", "--no-renew", *self.options)
+        command = command_of(holder.pid, "sh")
+        end = self.server.lease_end("stopped")
+        stop(holder.pid)
+        send(command, signal.SIGKILL)
+        self.assertLess(self.last_sign(holder), end)
+        send(holder.pid, signal.SIGCONT)
+        holder.wait()
+
+
+class DiedContained(Died):
+    options = ["--contain"]
+
+    def setUp(self):
+        super().setUp()
+        tried = self.run_program([RLOCK, "run", "--contain", "tried", "--", "true"])
+        if tried.returncode == 71 and "cannot contain" in tried.stderr:
+            self.skipTest("no namespaces here: " + tried.stderr)
+
+
+class DiedUncontained(Trees):
+    def left_behind(self, number):
+        """A command with a daemon that ignores HUP, and a worker, dies of a signal; the daemon lives on."""
+        holder = self.work("left", "nohup $B beat 2>/dev/null & echo $! >daemon; $B beat & echo on; exec sleep 1000", births=2)
+        daemon = int(read("daemon"))
+        send(named_below(holder.pid, "sleep"), number)
+        self.assert_ends(holder, -number)
+        self.assertFalse(gone(daemon))
+        self.assertTrue(self.free("left"))
+        send(daemon, signal.SIGKILL)
+        return holder
+
+    def test_of_a_hangup(self):
+        """What ignores it goes on, and nothing else does."""
+        holder = self.left_behind(signal.SIGHUP)
+        holder.family.await_end()
+
+    def test_of_a_pipe_that_nobody_reads(self):
+        """That is how the first of a pipeline ends: its daemons go on."""
+        holder = self.left_behind(signal.SIGPIPE)
+        before = self.life(holder.life)[0]
+        until(lambda: self.life(holder.life)[0] > before + 1e8, "a sign of life")
+        self.sweep()
+
+    def test_long_after_a_hangup(self):
+        """A HUP that the command took as a request to read its configuration again makes no cancel of its end."""
+        reload = "(trap 'echo >worker.hup' HUP; while :; do sleep 0.05; done)"
+        holder = self.hold("reload", f"trap 'echo >command.hup' HUP; {reload} & echo $! >worker; echo on; "
+                           "until [ -e go ]; do sleep 0.05; done; exit 3", "-k", "100ms")
+        send(holder.pid, signal.SIGHUP)
+        until(lambda: read("worker.hup") and read("command.hup"), "both have read it again")
+        time.sleep(0.3)
+        with open("go", "w", encoding="utf-8"):
+            pass
+        self.assert_ends(holder, 3)
+        worker = int(read("worker"))
+        self.assertFalse(gone(worker))
+        send(worker, signal.SIGKILL)
