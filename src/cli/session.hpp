@@ -111,6 +111,16 @@ class Session {
     }
   }
 
+  // As ask(), for a request that changes something: it is repeated while a failover may lose it.
+  // The reply is that to the first one, since the new master may not know what that changed.
+  template <class Start>
+  auto change(Start start) -> decltype(start(std::declval<lock::LockServer&>())->take()) {
+    using Reply = decltype(start(std::declval<lock::LockServer&>())->take());
+    std::optional<Reply> first;
+    return ask(
+        [&](lock::LockServer& store) { return lock::outlasting(store, start(store), first); });
+  }
+
  private:
   Session(lock::MakeServer make_server, redis::OpenOptions options)
       : make_server_(std::move(make_server)),

@@ -23,9 +23,9 @@ void LeaseMonitor::renewed(TimePoint sent_at, TimePoint answered_at) {
       settings_.watchdog == Watchdog::none ? TimePoint::max() : sent_at_ + renew_interval();
 }
 
-void LeaseMonitor::complete_grant(TimePoint now) {
+void LeaseMonitor::complete_grant(TimePoint first) {
   if (settings_.watchdog == Watchdog::none) return;
-  next_attempt_ = std::min(next_attempt_, now);
+  next_attempt_ = std::min(next_attempt_, first);
   completion_pause_ = timing::kFirstCompletion;
 }
 

@@ -29,9 +29,10 @@ class LeaseMonitor {
   // The attempt that ended now failed; the next one comes after a small backoff.
   void failed(TimePoint sent_at, TimePoint now);
 
-  // Some servers have not confirmed the grant: the next renewal, which brings it to them, comes at
-  // `now`, and each after it twice as late as the last, until they come as usual.
-  void complete_grant(TimePoint now);
+  // Some servers have not confirmed the grant, or a failover may have lost it: the next renewal,
+  // which brings it to them, comes at `first`, the one after it a second later, and each further
+  // one twice as late as the last, until they come as usual.
+  void complete_grant(TimePoint first);
 
   TimePoint next_attempt() const { return next_attempt_; }
   // When a renewal without an answer is given up and retried over a fresh connection. The limit is

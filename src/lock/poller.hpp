@@ -61,4 +61,11 @@ Result<T> finish(Poller& poller, InFlight<T> request, TimePoint deadline, const 
   return no_answer(server);
 }
 
+// Whether what `store` has just acknowledged survives: see LockStore::check_failover().
+inline Status outlasts_failover(LockStore& store, Poller& poller, TimePoint deadline) {
+  auto check = store.check_failover();
+  if (!check) return Done{};
+  return finish(poller, std::move(check), deadline, store.server());
+}
+
 }  // namespace rlock::lock

@@ -355,8 +355,9 @@ enum class CancelReply { was_queued, was_granted, not_found, still_holds };
 
 enum class Wake { woken, slept };
 
-// The servers of a quorum that have confirmed a grant.
-enum class GrantReach { majority, everywhere };
+// Where a grant stands. Of a quorum: at a majority, or at all its servers. one_master: over
+// Sentinel, whose failover may lose it.
+enum class GrantReach { majority, everywhere, one_master };
 
 // What holders and waiters ask of a server. Each call is atomic at the server and may be sent again
 // with the same arguments when its reply was lost.
@@ -367,9 +368,13 @@ class LockStore {
   virtual InFlight<RenewReply> renew(const RenewCall& call) = 0;
   virtual InFlight<ReleaseReply> release(const ReleaseCall& call) = 0;
   virtual InFlight<CancelReply> cancel(const CancelCall& call) = 0;
-  // Over a quorum: brings the last grant to the servers that have not confirmed it yet; null if all
-  // have. The caller destroys it before the next request.
+  // Over a quorum: brings the last grant to the servers that have not confirmed it yet. Null where
+  // it needs no early renewals. The caller destroys it before the next request.
   virtual InFlight<GrantReach> complete_grant() { return nullptr; }
+  // Over Sentinel: an Error if a failover is under way that may lose what the server has just
+  // acknowledged. Null where there is nobody to ask. The caller destroys it before the next
+  // request.
+  virtual InFlight<Done> check_failover() { return nullptr; }
   // Blocks at the server until this owner is woken or `slice` is over: a hint, never the truth.
   virtual InFlight<Wake> wait_for_wake(const LockName& name, const Owner& owner, Millis slice) = 0;
   // False until a server has answered on a connection of this process: until then no request that
@@ -378,6 +383,21 @@ class LockStore {
   // The address for messages, without a password.
   virtual std::string server() const = 0;
 };
+
+// `change`, and then the check whether a failover may lose it: an Error if so. `first` keeps the
+// reply to the first of several such requests.
+template <class T>
+InFlight<T> outlasting(LockStore& store, InFlight<T> change, std::optional<Result<T>>& first) {
+  return then<T>(std::move(change), [&](Result<T> reply, Nanos) -> InFlight<T> {
+    if (!reply) return ready<T>(std::move(reply));
+    if (!first) first = std::move(reply);
+    auto check = store.check_failover();
+    if (!check) return ready<T>(*first);
+    return then<T>(std::move(check), [&first](Result<Done> outlasts, Nanos) {
+      return ready<T>(outlasts ? *first : Result<T>(std::move(outlasts).error()));
+    });
+  });
+}
 
 // A further connection to the same server: for the renewal thread and the revocation listener.
 using MakeStore = std::function<std::unique_ptr<LockStore>()>;

@@ -59,8 +59,8 @@ constexpr Millis longest_renew_backoff(Millis ttl) {
 constexpr Millis renewal_after_outage(Millis ttl) {
   return std::min(Millis(1000), least_renewal(ttl)) + longest_renew_backoff(ttl);
 }
-// The interval between the first two renewals while servers of a quorum have not confirmed a grant;
-// doubled until renewals come as usual.
+// The interval between the first renewals while servers of a quorum have not confirmed a grant, or
+// a failover may have lost it; doubled until renewals come as usual.
 inline constexpr Millis kFirstCompletion{1000};
 
 // ---- waiting for the lock ----
@@ -84,6 +84,8 @@ inline constexpr Millis kConnectErrorGrace{20};
 // Between requests that failed: doubled.
 inline constexpr Millis kFirstAcquireBackoff{20};
 inline constexpr Millis kLongestAcquireBackoff{1000};
+// Between requests while a failover is under way, which takes about a second.
+inline constexpr Millis kFailoverPause{100};
 // A server may refuse to let a waiter block, or answer at once. After the first time the waiter
 // polls: rarely enough for at most five commands a second, connecting included, and often enough to
 // claim a grant (2 s) in time.

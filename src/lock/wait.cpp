@@ -83,6 +83,12 @@ TimePoint WaitLoop::WaitState::reply_deadline(TimePoint sent_at) const {
                  : sent_at + timing::kAcquireAttempt;
 }
 
+TimePoint WaitLoop::WaitState::retry_until() const {
+  if (!answered || !waits()) return started + limits.first_contact;
+  const bool endless = limits.deadline == TimePoint::max();
+  return endless ? *answered + limits.outage : limits.deadline;
+}
+
 std::optional<Result<WaitResult>> WaitLoop::step(WaitState& state) {
   TimePoint sent_at = poller_.now();
   state.call.asked = std::chrono::duration_cast<Millis>(sent_at - state.started);
@@ -117,13 +123,7 @@ std::optional<Result<WaitResult>> WaitLoop::step(WaitState& state) {
 std::optional<Result<WaitResult>> WaitLoop::handle_reply(WaitState& state, AcquireReply reply,
                                                          TimePoint sent_at) {
   if (auto* granted = std::get_if<Granted>(&reply)) {
-    const uint64_t slot = std::max<uint64_t>(granted->slot, state.call.numbered ? 1 : 0);
-    // The repeat of a request that was granted writes nothing that replicas could confirm.
-    if (state.call.replicas > 0 && state.lost_reply && !granted->unconfirmed) {
-      granted->unconfirmed = no_answer(state.call.name, store_.server());
-    }
-    return WaitResult(Acquired{granted->token, sent_at, granted->owner.value_or(state.call.owner),
-                               slot, state.started, std::move(granted->unconfirmed)});
+    return handle_grant(state, std::move(*granted), sent_at);
   }
   if (auto* busy = std::get_if<Busy>(&reply)) return refused(state, std::move(*busy));
   if (auto* ended = std::get_if<OwnerEnded>(&reply)) {
@@ -150,6 +150,39 @@ std::optional<Result<WaitResult>> WaitLoop::handle_reply(WaitState& state, Acqui
   if (poller_.now() >= until) return time_out(state);
   if (++state.sweeps <= kMostSweeps) return std::nullopt;
   return pause_before_retry(state, until, poll_pause(state));
+}
+
+std::optional<Result<WaitResult>> WaitLoop::handle_grant(WaitState& state, Granted granted,
+                                                         TimePoint sent_at) {
+  const TimePoint until = poller_.now() + timing::kAcquireAttempt;
+  if (auto outlasts = outlasts_failover(store_, poller_, until); !outlasts) {
+    return await_failover(state, std::move(outlasts).error());
+  }
+  const uint64_t slot = std::max<uint64_t>(granted.slot, state.call.numbered ? 1 : 0);
+  // The repeat of a request that was granted writes nothing that replicas could confirm.
+  if (state.call.replicas > 0 && state.lost_reply && !granted.unconfirmed) {
+    granted.unconfirmed = no_answer(state.call.name, store_.server());
+  }
+  return WaitResult(Acquired{granted.token, sent_at, granted.owner.value_or(state.call.owner), slot,
+                             state.started, std::move(granted.unconfirmed)});
+}
+
+// The grant may be lost, and another one may be granted the lock at the new master: the same owner
+// asks again, with its position in the queue, until its grant is at a master that stays.
+std::optional<Result<WaitResult>> WaitLoop::await_failover(WaitState& state, Error why) {
+  const TimePoint now = poller_.now();
+  const TimePoint until = state.waits() ? state.limits.deadline : state.retry_until();
+  why.answered = Answered::yes;
+  why.text = util::format("\"{}\" was granted, but {}", state.call.name.text(), why.text);
+  if (is_hopeless(why, false) || now >= until) return cancel_and_return(state, std::move(why));
+  observer_.not_granted();
+  observer_.transient_error(why);
+  state.lost_reply = true;
+  state.transient_error = std::move(why);
+  if (poller_.pause(std::min(until, now + timing::kFailoverPause)) == PollResult::interrupted) {
+    return cancel_and_return(state, WaitResult(Interrupted{}));
+  }
+  return std::nullopt;
 }
 
 // An earlier request that arrives late would be granted a lock that nobody uses.
@@ -215,11 +248,7 @@ std::optional<Result<WaitResult>> WaitLoop::recover(WaitState& state, Error erro
   if (state.answered) error.answered = Answered::yes;
   if (state.transient_error)
     error.answered = std::max(error.answered, state.transient_error->answered);
-  TimePoint until = state.started + state.limits.first_contact;
-  if (state.answered) {
-    bool endless = state.limits.deadline == TimePoint::max();
-    until = endless ? *state.answered + state.limits.outage : state.limits.deadline;
-  }
+  const TimePoint until = state.retry_until();
   if (is_hopeless(error, state.answered.has_value()) || now >= until)
     return cancel_and_return(state, std::move(error));
   observer_.transient_error(error);

@@ -52,7 +52,7 @@ class WaitObserver {
 // Acquires: asks, waits for the wake at the server, asks again, keeps its position in the queue
 // over reconnects. Unless it returns Acquired it has cancelled what it had, as far as a server
 // answered in what is left of the wait, or in half a second: on a timed-out wait, an interrupt or
-// an error nothing stays in the queue.
+// an error nothing stays in the queue. A grant that a failover under way may lose counts as none.
 class WaitLoop {
  public:
   WaitLoop(LockStore& store, Poller& poller, util::Random& random, WaitObserver& observer)
@@ -84,6 +84,9 @@ class WaitLoop {
     bool lost_reply = false;            // a request may still arrive at the server
 
     bool waits() const { return call.queueing == Queueing::wait; }
+    // Until when a request that failed is sent again. One that does not wait has the time that it
+    // gives a server to answer.
+    TimePoint retry_until() const;
     // Far from the head: it asks less often, also after an outage.
     bool at_rest() const { return slice > timing::kWaitSlice; }
     // Until when a request that is sent now is waited for.
@@ -93,6 +96,9 @@ class WaitLoop {
   std::optional<Result<WaitResult>> step(WaitState& state);
   std::optional<Result<WaitResult>> handle_reply(WaitState& state, AcquireReply reply,
                                                  TimePoint sent_at);
+  std::optional<Result<WaitResult>> handle_grant(WaitState& state, Granted granted,
+                                                 TimePoint sent_at);
+  std::optional<Result<WaitResult>> await_failover(WaitState& state, Error why);
   std::optional<Result<WaitResult>> wait(WaitState& state, const Queued& queued);
   std::optional<Result<WaitResult>> handle_wake(WaitState& state, Result<Wake> wake, Millis took);
   std::optional<Result<WaitResult>> pause_before_retry(WaitState& state, TimePoint until,

@@ -324,7 +324,7 @@ SentinelVote examine_sentinel(SentinelReport& report, const std::string& name) {
     if (facts->end() - at > 1) report.down_after = Millis(number(at[1]));
   }
   auto at = parse_host_port(report.master);
-  return at ? SentinelVote(*std::move(at)) : NoAnswer{};
+  return at ? SentinelVote(NamedMaster{*std::move(at)}) : NoAnswer{};
 }
 
 Server server_at(const HostPort& address, Server server) {

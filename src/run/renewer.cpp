@@ -47,9 +47,9 @@ void SharedLease::lost(lock::Lost how) {
   if (!lost_) lost_ = std::move(how);
 }
 
-void SharedLease::complete_grant(TimePoint now) {
+void SharedLease::complete_grant(TimePoint first) {
   std::lock_guard hold(mutex_);
-  monitor_.complete_grant(now);
+  monitor_.complete_grant(first);
 }
 
 TimePoint SharedLease::next_attempt() const {
@@ -171,7 +171,8 @@ void Renewer::advance_completion(TimePoint now) {
   const auto reach = completion_->take();
   completion_.reset();
   if (reach && *reach == lock::GrantReach::everywhere) return;
-  deps_.lease.complete_grant(now);
+  const bool later = reach && *reach == lock::GrantReach::one_master;
+  deps_.lease.complete_grant(later ? now + timing::kFirstCompletion : now);
   renewal_.next = deps_.lease.next_attempt();
 }
 

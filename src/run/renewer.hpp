@@ -41,7 +41,7 @@ class SharedLease {
   void renewed(TimePoint sent_at, TimePoint answered_at);
   void failed(TimePoint sent_at, TimePoint now, Error why);
   void lost(lock::Lost how);
-  void complete_grant(TimePoint now);
+  void complete_grant(TimePoint first);
 
   TimePoint next_attempt() const;
   TimePoint attempt_deadline(TimePoint sent_at) const;

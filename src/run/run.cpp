@@ -178,6 +178,13 @@ Success success_of(const RunContext& context, const HeldLock& held_lock,
   return Success::unconfirmed;
 }
 
+// The reply to a release that a failover may have lost, so that it was repeated: how the owner
+// ended is what the first master said, what is marked as done what the last one said.
+lock::ReleaseReply once_more(lock::ReleaseReply first, const lock::ReleaseReply& last) {
+  first.marked = last.marked;
+  return first;
+}
+
 }  // namespace
 
 Result<lock::ReleaseReply> release_until(lock::LockStore& store, lock::ReleaseCall call,
@@ -188,6 +195,7 @@ Result<lock::ReleaseReply> release_until(lock::LockStore& store, lock::ReleaseCa
   const Millis asked = call.once ? call.once->asked : Millis(0);
   Millis attempt = timing::kFirstReleaseAttempt;
   std::optional<Error> why;
+  std::optional<lock::ReleaseReply> first;  // that a failover may have lost
   for (Millis pause = timing::kFirstReleasePause;;
        pause = std::min(pause * 2, timing::kLongestReleasePause)) {
     // A store whose connection failed, or whose request was given up, sends the next one over a new
@@ -202,8 +210,16 @@ Result<lock::ReleaseReply> release_until(lock::LockStore& store, lock::ReleaseCa
     }
     Result<lock::ReleaseReply> reply = lock::no_answer(store.server());
     if (driven == lock::PollResult::done) reply = request->take();
+    request.reset();
     if (poller.now() >= give_up) attempt *= 2;  // the server may just be slow
-    if (reply || reply.error().retry != Retry::later) return reply;
+    if (reply) {
+      // A master that is being replaced may be the only one that knows of it.
+      auto outlasts = lock::outlasts_failover(store, poller, std::max(until, poller.now()));
+      if (!first) first = *reply;
+      if (outlasts) return once_more(std::move(*first), *std::move(reply));
+      reply = std::move(outlasts).error();
+    }
+    if (reply.error().retry != Retry::later) return reply;
     // The error of an attempt that `until` cut short explains less than the one before it.
     if (poller.now() < until || !why) why = std::move(reply).error();
     if (poller.now() + pause >= until) return std::move(*why);
@@ -262,7 +278,7 @@ Confirmed await_replicas(const Plan& plan, const HeldLock& held_lock, Error unco
   TimePoint until = endless ? poller.now() + plan.limits.outage : plan.limits.deadline;
   if (plan.claim.queueing == lock::Queueing::never) until = poller.now();
   Millis backoff{0};
-  while (poller.now() < until) {
+  do {
     backoff = std::clamp(backoff * 2, timing::kFirstAcquireBackoff, timing::kLongestAcquireBackoff);
     if (poller.pause(std::min(until, poller.now() + backoff)) == lock::PollResult::interrupted) {
       break;
@@ -273,13 +289,21 @@ Confirmed await_replicas(const Plan& plan, const HeldLock& held_lock, Error unco
     if (driven == lock::PollResult::interrupted) break;
     if (driven == lock::PollResult::deadline) continue;
     auto reply = request->take();
-    if (reply && std::holds_alternative<lock::Renewal>(*reply)) return sent_at;
+    request.reset();
+    if (reply && std::holds_alternative<lock::Renewal>(*reply)) {
+      auto outlasts =
+          lock::outlasts_failover(store, poller, poller.now() + timing::kAcquireAttempt);
+      if (outlasts) return sent_at;
+      unconfirmed = std::move(outlasts).error();
+      unconfirmed.answered = Answered::yes;
+      continue;
+    }
     if (reply) {
       if (auto* lost = std::get_if<lock::Lost>(&*reply)) return std::move(*lost);
       continue;
     }
     if (reply.error().retry == Retry::never) return std::move(reply).error();
-  }
+  } while (poller.now() < until);
   return unconfirmed;
 }
 

@@ -88,6 +88,7 @@ class ScriptedStore final : public lock::LockServer {
   std::deque<Step<lock::RenewReply>> renews;
   std::deque<Step<lock::ReleaseReply>> releases;
   std::deque<Step<lock::CancelReply>> cancels;
+  std::deque<Step<Done>> failover_checks;  // none: it is not over Sentinel
   std::deque<Step<lock::Snapshot>> snapshots;
   std::deque<Step<lock::Forgotten>> forgets;
   std::vector<lock::AcquireCall> asked;
@@ -144,6 +145,9 @@ class ScriptedStore final : public lock::LockServer {
     ++released;
     release_calls.push_back(call);
     return play(releases);
+  }
+  lock::InFlight<Done> check_failover() override {
+    return failover_checks.empty() ? nullptr : play(failover_checks);
   }
   bool was_reached() const override { return reached; }
   lock::InFlight<lock::ForceReply> force_unlock(const lock::ForceCall&) override { return nullptr; }

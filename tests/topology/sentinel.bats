@@ -103,6 +103,125 @@ blocked_at() { [ "$(at "$1" info clients | tr -d '\r' | sed -n 's/^blocked_clien
   hand_over planned
 }
 
+# failing_over: a planned failover begins at s0 and goes no further: the replicas are stopped. Nothing that r0 is asked
+# from now on reaches one that may take over.
+failing_over() {
+  local i
+  for i in 0 1 2; do
+    at "s$i" sentinel set "$master_name" down-after-milliseconds 600000 >/dev/null
+    at "s$i" sentinel set "$master_name" failover-timeout 600000 >/dev/null
+  done
+  at r0 acl setuser default -psync -sync >/dev/null
+  at r0 client kill type replica >/dev/null
+  stop r1
+  stop r2
+  eventually agrees_to_fail_over
+}
+
+# promoted: the failover goes on, and is over.
+promoted() {
+  go_on r1
+  go_on r2
+  eventually deposed r0
+}
+
+granted_at() { [ "$(at "$1" exists "rlock:{$2}:holders")" = 1 ]; }
+gone_at() { ! granted_at "$1" "$2"; }
+
+calls_at() { at "$1" info commandstats | sed -nE 's/^cmdstat_evalsha:calls=([0-9]+),.*/\1/p'; }
+more_calls_at() { [ "$(calls_at "$1")" -gt "$2" ]; }
+
+@test "what is granted during a failover counts only at the new master" {
+  group
+  # The scripts are known, and one waits already when it begins.
+  hold waited -t 90
+  start rlock run -w 300 waited -- touch served
+  local waiter=$!
+  eventually waiting 1 waited
+  replicated r0
+  failing_over
+  start rlock run fresh -- touch started
+  local fresh=$!
+  start rlock run -n --connect-timeout 300s at_once -- touch ran
+  local at_once=$!
+  start sh -c 'rlock acquire --ttl 90s -w 300 steps >owner'
+  local steps=$!
+  eventually granted_at r0 fresh
+  eventually granted_at r0 at_once
+  eventually granted_at r0 steps
+  # Asked again and again, and granted each time.
+  eventually more_calls_at r0 $(($(calls_at r0) + 30))
+  [ ! -e started ] && [ ! -e ran ] && [ ! -s owner ]
+  promoted
+  ends_with 0 "$fresh"
+  ends_with 0 "$at_once"
+  ends_with 0 "$steps"
+  [ -e started ] && [ -e ran ]
+  run -0 rlock release steps --owner "$(cat owner)"
+  [ ! -e served ]
+  let_go waited
+  ends_with 0 "$waiter"
+  [ -e served ]
+}
+
+@test "a failover that takes longer than the wait ends it with 69, and nothing ran" {
+  group
+  run -0 rlock run slow -- true
+  failing_over
+  refuses 69 slow 'a failover of' 'is in progress' -- rlock run -n slow -- touch started
+  refuses 69 slow 'is in progress' -- rlock run -w 0.5 slow -- touch started
+  # A server has answered.
+  refuses 69 slow 'is in progress' -- rlock run -n --fail-open slow -- touch started
+  [ ! -e started ]
+  promoted
+  run -0 rlock run slow -- true
+}
+
+@test "a release during a failover is repeated at the new master" {
+  group
+  # Whose release is tried as long as its lease lasts.
+  hold ended -t 90 --once work
+  owner=$(rlock acquire --ttl 90s steps)
+  replicated r0
+  failing_over
+  echo 1<>go.ended
+  start rlock release --connect-timeout 300s steps --owner "$owner"
+  local release=$!
+  eventually gone_at r0 ended
+  eventually gone_at r0 steps
+  promoted
+  ends_with 0 "$release"
+  ends_with 0 "$holder"
+  run -1 rlock status -q ended
+  run -1 rlock status -q steps
+  run -0 rlock run --once work ended -- touch again
+  [ ! -e again ]
+}
+
+@test "an operator's change during a failover is repeated at the new master" {
+  group
+  run -0 rlock run shop -- true
+  failing_over
+  start rlock close --connect-timeout 300s --for 1h shop
+  local close=$!
+  eventually granted_at r0 shop
+  promoted
+  ends_with 0 "$close"
+  run -75 rlock run -n shop -- true
+}
+
+@test "a renewal does not wait for a failover, and a grant is renewed after one second" {
+  group
+  hold early -t 900 --event-log log
+  eventually logged renewed
+  replicated r0
+  failing_over
+  # Long before a third of the lease.
+  eventually logged renewed 3
+  promoted
+  let_go early
+}
+
 @test "a deposed master is not believed, though it still says master and its connections live" {
   group
   hold torn -t 90 --event-log log

@@ -217,6 +217,15 @@ TEST_CASE("a grant that some servers have not confirmed is renewed at once, and 
   CHECK(brief.next_attempt() == kStart);
   brief.renewed(kStart, kStart);
   CHECK(brief.next_attempt() == kStart + 333ms);
+  // After a second, when a failover may have lost it.
+  auto later = monitor(30s, 5s);
+  later.complete_grant(kStart + 1s);
+  now = kStart + 1s;
+  for (auto pause : {1s, 2s, 4s, 8s, 10s}) {
+    REQUIRE(later.next_attempt() == now);
+    later.renewed(now, now);
+    now += pause;
+  }
   auto never = monitor(30s, 5s, Watchdog::none);
   never.complete_grant(kStart);
   CHECK(never.next_attempt() == TimePoint::max());

@@ -253,6 +253,120 @@ TEST_CASE(
   CHECK(outcome(AcquireReply(RetryNow{})) == Answered::yes);
 }
 
+TEST_CASE(
+    "a repeated request that is granted counts as unconfirmed if replicas have to confirm it") {
+  Bench bench;
+  AcquireCall call{*LockName::parse("job"), Owner::fresh(bench.random)};
+  call.replicas = 1;
+  bench.fails(ErrorKind::unavailable, Retry::later);
+  bench.answers(Granted{{1}});
+  auto repeated = bench.loop.acquire(call, {});
+  REQUIRE(repeated);
+  CHECK(std::get<Acquired>(*repeated).unconfirmed);
+  bench.answers(Granted{{2}});
+  auto first = bench.loop.acquire(call, {});
+  REQUIRE(first);
+  CHECK_FALSE(std::get<Acquired>(*first).unconfirmed);
+}
+
+const Error kFailover{ErrorKind::unavailable, "a failover is in progress", Retry::later};
+
+// Over Sentinel: a grant, and whether a failover is under way then.
+void grants(Bench& bench, const Result<Done>& outlasts) {
+  bench.answers(Granted{{1}});
+  bench.store.failover_checks.push_back({1ms, outlasts});
+}
+
+TEST_CASE("a grant during a failover counts as none: the same owner asks again, from its place") {
+  Bench bench;
+  bench.answers(place(3));
+  bench.wakes_after(2s);
+  // Longer than a server that is lost is retried.
+  const int rounds = 1000;
+  for (int i = 0; i < rounds; ++i) grants(bench, kFailover);
+  bench.answers(place(5));  // at the new master
+  bench.wakes_after(2s);
+  grants(bench, Done{});
+  auto result = bench.run();
+  REQUIRE(result);
+  CHECK(std::holds_alternative<Acquired>(*result));
+  const auto& asked = bench.store.asked;
+  REQUIRE(asked.size() == rounds + 3);
+  for (const AcquireCall& call : asked) CHECK(call.owner == asked.front().owner);
+  CHECK(asked.back().ticket == Ticket{7});
+  CHECK(bench.poller.now() - bench.start >= 60s);
+  // Nobody else may run in a new lease of it: what counts is the last request.
+  CHECK(std::get<Acquired>(*result).sent_at == bench.store.asked_at.back());
+  CHECK(bench.store.cancelled == 0);
+}
+
+TEST_CASE("a failover that outlasts the wait ends it, and what was granted is cancelled") {
+  Bench bench;
+  AcquireCall call{*LockName::parse("job"), Owner::fresh(bench.random)};
+  WaitLimits limits = bench.within(5s);
+  Millis most = 5s;
+  SUBCASE("with -w") {}
+  SUBCASE("without a wait it has the time for the first answer of a server") {
+    call.queueing = Queueing::never;
+    limits = {};
+    most = limits.first_contact;
+  }
+  for (int i = 0; i < 100; ++i) grants(bench, kFailover);
+  bench.replies_to_cancel(CancelReply::was_granted);
+  auto result = bench.loop.acquire(call, limits);
+  REQUIRE_FALSE(result);
+  CHECK(result.error().kind == ErrorKind::unavailable);
+  CHECK(result.error().answered == Answered::yes);
+  CHECK(result.error().text.find("granted, but a failover") != std::string::npos);
+  CHECK(bench.poller.now() - bench.start >= most);
+  CHECK(bench.poller.now() - bench.start < most + 1s);
+  CHECK(bench.store.cancelled == 1);
+}
+
+TEST_CASE(
+    "without a wait a failover that ends in time is waited for, also when the master is gone") {
+  Bench bench;
+  AcquireCall call{*LockName::parse("job"), Owner::fresh(bench.random)};
+  call.queueing = Queueing::never;
+  grants(bench, kFailover);
+  for (int i = 0; i < 3; ++i) bench.fails(ErrorKind::unavailable, Retry::later);
+  SUBCASE("granted") {
+    grants(bench, Done{});
+    auto result = bench.loop.acquire(call, {});
+    REQUIRE(result);
+    CHECK(std::holds_alternative<Acquired>(*result));
+  }
+  SUBCASE("busy: what the old master granted is cancelled") {
+    bench.answers(Busy{});
+    bench.replies_to_cancel(CancelReply::not_found);
+    auto result = bench.loop.acquire(call, {});
+    REQUIRE(result);
+    CHECK(std::holds_alternative<Busy>(*result));
+    CHECK(bench.store.cancelled == 1);
+  }
+}
+
+TEST_CASE("sentinels that refuse to say whether a failover is under way end the acquisition") {
+  Bench bench;
+  grants(bench, Error{ErrorKind::denied, "NOPERM", Retry::later});
+  bench.replies_to_cancel(CancelReply::was_granted);
+  auto result = bench.run();
+  REQUIRE_FALSE(result);
+  CHECK(result.error().kind == ErrorKind::denied);
+  CHECK(bench.store.cancelled == 1);
+}
+
+TEST_CASE("an interrupt during a failover cancels the grant") {
+  Bench bench;
+  for (int i = 0; i < 100; ++i) grants(bench, kFailover);
+  bench.poller.interrupt_at(bench.start + 1s);
+  bench.replies_to_cancel(CancelReply::was_granted);
+  auto result = bench.run();
+  REQUIRE(result);
+  CHECK(std::holds_alternative<Interrupted>(*result));
+  CHECK(bench.store.cancelled == 1);
+}
+
 TEST_CASE("a waiter that may not block polls rarely, but in time for a grant") {
   Bench bench;
   Result<Wake> wake = Wake::woken;

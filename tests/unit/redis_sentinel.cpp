@@ -190,3 +190,146 @@ TEST_CASE("a server that the sentinels name but that is a replica is refused by 
   CHECK(reply.error().retry == Retry::later);
   CHECK(reply.error().text.find("replica") != std::string::npos);
 }
+
+namespace {
+
+// The reply to SENTINEL MASTER, of all fields those that count.
+std::string state(const HostPort& master, const std::string& flags, int epoch) {
+  auto text = [](const std::string& word) {
+    return "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
+  };
+  return "*10\r\n" + text("name") + text("m") + text("ip") + text(master.host) + text("port") +
+         text(std::to_string(master.port)) + text("flags") + text(flags) + text("config-epoch") +
+         text(std::to_string(epoch));
+}
+
+const std::string kCalm = "master";
+const std::string kFailingOver = "master,failover_in_progress,force_failover";
+
+// A sentinel that names `master`, and describes `described` (the same, but while it fails over).
+FakeServer::Script that_describes(const HostPort& master, const std::string& flags, int epoch,
+                                  const HostPort& described) {
+  return that_says(state(described, flags, epoch) + address(master.port));
+}
+FakeServer::Script that_describes(const HostPort& master, const std::string& flags, int epoch) {
+  return that_describes(master, flags, epoch, master);
+}
+
+Status outlasts(const std::vector<int>& ports, const HostPort& master) {
+  Sentinels sentinels = asked(ports);
+  sentinels.start(redis::SentinelQuestion::failover);
+  struct Check {
+    Sentinels& sentinels;
+    const HostPort& master;
+    void wants(std::vector<pollfd>& out) const { sentinels.wants(out); }
+    TimePoint due() const { return sentinels.due(); }
+    bool advance(TimePoint now) { return sentinels.advance(now); }
+    Status take() { return sentinels.take_failover(master); }
+  } check{sentinels, master};
+  return test::finish(check);
+}
+
+std::string why_not(const std::vector<int>& ports, const HostPort& master) {
+  auto status = outlasts(ports, master);
+  if (status) return "";
+  CHECK(status.error().kind == ErrorKind::unavailable);
+  CHECK(status.error().retry == Retry::later);
+  return status.error().text;
+}
+
+bool contains(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("what a master acknowledged counts if no sentinel fails over or knows a later one") {
+  FakeServer old1(that_describes(kOld, kCalm, 4));
+  FakeServer old2(that_describes(kOld, kCalm, 4));
+  FakeServer leader(that_describes(kOld, kFailingOver, 4));
+  FakeServer promoted(that_describes(kNew, kFailingOver, 5, kOld));
+  FakeServer new1(that_describes(kNew, kCalm, 5));
+  FakeServer new2(that_describes(kNew, kCalm, 5));
+  FakeServer silent(that_says(""));
+  FakeServer ignorant(that_says("-ERR No such master with that name\r\n*-1\r\n"));
+  SUBCASE("all is well, also while one is silent, dead or knows nothing") {
+    for (int third : {old2.port(), silent.port(), 0}) {
+      FakeServer fresh(that_describes(kOld, kCalm, 4));
+      FakeServer another(that_describes(kOld, kCalm, 4));
+      CHECK(why_not({fresh.port(), another.port(), third}, kOld).empty());
+    }
+    CHECK(why_not({old1.port(), ignorant.port()}, kOld).empty());
+  }
+  SUBCASE("one fails over") {
+    CHECK(contains(why_not({old1.port(), old2.port(), leader.port()}, kOld), "is in progress"));
+  }
+  SUBCASE("one has promoted another, and the others do not know it yet") {
+    CHECK(contains(why_not({old1.port(), old2.port(), promoted.port()}, kOld), "and not"));
+  }
+  SUBCASE("the failover is over for one of them") {
+    CHECK(contains(why_not({old1.port(), old2.port(), new1.port()}, kOld), "and not"));
+  }
+  SUBCASE("the new master stays while other replicas do not follow it yet, and one is behind") {
+    CHECK(why_not({promoted.port(), new1.port(), old1.port()}, kNew).empty());
+  }
+  SUBCASE("most name another one") {
+    CHECK(contains(why_not({new1.port(), new2.port(), old1.port()}, kOld), "and not"));
+  }
+  SUBCASE("too few answer") {
+    CHECK(contains(why_not({old1.port(), 0, 0}, kOld), "no majority"));
+  }
+  SUBCASE("those that name another one since the same failover are not behind") {
+    FakeServer other(that_describes(kNew, kCalm, 4));
+    CHECK(contains(why_not({old1.port(), old2.port(), other.port()}, kOld), "and not"));
+  }
+}
+
+TEST_CASE("the last sentinel is waited for before a grant counts: it may lead the failover") {
+  FakeServer old1(that_describes(kOld, kCalm, 4));
+  FakeServer old2(that_describes(kOld, kCalm, 4));
+  const std::string late = state(kOld, kFailingOver, 4) + address(kOld.port);
+  FakeServer leader([&](FakeServer::Peer& peer, int) {
+    peer.await(kQuestion);
+    std::this_thread::sleep_for(Millis(100));
+    peer.send(kNameSet + late);
+    peer.await_hang_up();
+  });
+  FakeServer silent(that_says(""));
+  // Until it is done at a moment that stays the same, and then 100 ms later.
+  auto ask = [&](int third, Millis patience) {
+    Sentinels sentinels = asked({old1.port(), old2.port(), third});
+    sentinels.start(redis::SentinelQuestion::failover);
+    const TimePoint start = BootClock::now();
+    while (!sentinels.advance(start) && BootClock::now() < start + patience) {
+      std::vector<pollfd> fds;
+      sentinels.wants(fds);
+      poll(fds.data(), fds.size(), 10);
+    }
+    CHECK(sentinels.advance(start + Millis(100)));
+    return sentinels.take_failover(kOld);
+  };
+  CHECK_FALSE(ask(leader.port(), Millis(60'000)));
+  FakeServer third(that_describes(kOld, kCalm, 4));
+  CHECK(ask(third.port(), Millis(60'000)));
+  CHECK(ask(silent.port(), Millis(500)));
+}
+
+TEST_CASE("a sentinel that may not be asked for its state is named, and what to allow") {
+  FakeServer strict(
+      that_says("-NOPERM this user has no permissions to run the 'sentinel|master' "
+                "command\r\n" +
+                address(kOld.port)));
+  auto status = outlasts({strict.port()}, kOld);
+  REQUIRE_FALSE(status);
+  CHECK(status.error().kind == ErrorKind::denied);
+  CHECK(contains(status.error().text, "sentinel|master"));
+}
+
+TEST_CASE("a sentinel that does not say whether it fails over counts as a vote against") {
+  for (const char* hostile :
+       {"*1\r\n$5\r\nflags\r\n", "*0\r\n", ":7\r\n", "*-1\r\n",
+        "*2\r\n$12\r\nconfig-epoch\r\n$2\r\n-1\r\n", "*2\r\n$5\r\nflags\r\n:7\r\n"}) {
+    FakeServer sentinel(that_says(hostile + address(kOld.port)));
+    CHECK(contains(why_not({sentinel.port()}, kOld), "does not describe"));
+  }
+}

@@ -112,7 +112,7 @@ int report_not_acquired(const run::RunOutcome& outcome, const MessageContext& co
 // Releases the lock: the caller did not learn its owner.
 Error released_after(Error error, const RunSettings& settings, Session& session) {
   const lock::ReleaseCall call{settings.plan.claim.name, settings.plan.claim.owner};
-  auto released = session.ask([&](auto& store) { return store.release(call); });
+  auto released = session.change([&](auto& store) { return store.release(call); });
   error.text += released ? "; the lock was released"
                          : util::format("; the lock will be free when its lease ends ({})",
                                         released.error().text);

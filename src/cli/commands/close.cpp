@@ -109,7 +109,7 @@ Status set_closure(ClosureResult& result, Session& session, const ClosureSetting
   call.looked = seen.now;
   call.length = settings.length.value_or(Millis(0));
   call.record = settings.note;
-  auto reply = session.ask([&](auto& store) { return store.set_closure(call); });
+  auto reply = session.change([&](auto& store) { return store.set_closure(call); });
   if (!reply) {
     const bool unsure = settings.length && session.servers() == 1;
     return unsure ? unanswered(reply.error(), result.name, session) : reply.error();

@@ -363,13 +363,11 @@ Finding confirming_replicas(const ServerReport& report) {
                          ahead_of(*replica.clock_ahead));
     }
   }
-  const uint64_t needed = report.use.replicas + 1;
+  const uint64_t needed = report.use.replicas;
   if (report.replicas.size() < needed) {
-    return fail(text,
-                util::format("--replicas {} needs {} replicas: with fewer the new master after "
-                             "a fail-over has too few to confirm anything, and rlock ends all "
-                             "commands",
-                             report.use.replicas, needed));
+    return fail(text, util::format("--replicas {} needs {} replicas that confirm: rlock grants no "
+                                   "lock",
+                                   needed, needed));
   }
   if (report.confirmed && *report.confirmed < report.use.replicas) {
     return fail(text + util::format("; only {} confirmed a write within 1s", *report.confirmed),
@@ -386,6 +384,11 @@ Finding confirming_replicas(const ServerReport& report) {
     return warn(text + "; the clock of " + silent + " is unknown",
                 "let rlock doctor reach the replicas, and allow this user to run TIME there "
                 "(+time)");
+  }
+  if (report.replicas.size() == needed) {
+    return warn(text, util::format("with --replicas {} a failover, or a replica that is away, ends "
+                                   "all commands until {} replicas follow again: add one",
+                                   needed, needed));
   }
   if (!report.info_field("min_slaves_good_slaves").empty()) {
     return warn(

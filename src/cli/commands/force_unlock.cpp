@@ -176,7 +176,7 @@ Result<lock::ForceReply> force_together(const ForceSettings& settings,
   }
   constexpr int kMostSweeps = 100'000;  // of 256 expired waiters each
   for (int sweeps = 0; sweeps < kMostSweeps; ++sweeps) {
-    auto reply = session.ask([&](auto& inspector) { return inspector.force_unlock(call); });
+    auto reply = session.change([&](auto& inspector) { return inspector.force_unlock(call); });
     if (reply && std::holds_alternative<lock::RetryNow>(*reply)) continue;
     auto* forced = reply ? std::get_if<lock::Forced>(&*reply) : nullptr;
     if (forced != nullptr) add_broken_before(*forced, shown);

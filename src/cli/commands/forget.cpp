@@ -53,7 +53,7 @@ std::string text_of(const lock::ForgetCall& call, const lock::Forgotten& forgott
 Result<int> forget(const lock::ForgetCall& call, const Choices& choices) {
   TRY(auto session, Session::open(choices));
   TRY_STATUS(confirm_forget(call, session, choices));
-  TRY(auto forgotten, session.ask([&](auto& store) { return store.forget(call); }));
+  TRY(auto forgotten, session.change([&](auto& store) { return store.forget(call); }));
   return print_result(text_of(call, forgotten, choices));
 }
 

@@ -205,10 +205,10 @@ Result<lock::MoveReply> change_queue(const QueueSettings& settings, const lock::
                                      const std::string& note) {
   if (settings.change->option == Opt::first) {
     const lock::MoveCall call{settings.lock(), owner, moved_record(waiter.record, note_text(note))};
-    return session.ask([&](auto& store) { return store.move_first(call); });
+    return session.change([&](auto& store) { return store.move_first(call); });
   }
   const lock::CancelCall call{settings.lock(), owner, lock::CancelHow::removed, note};
-  TRY(auto reply, session.ask([&](auto& store) { return store.cancel(call); }));
+  TRY(auto reply, session.change([&](auto& store) { return store.cancel(call); }));
   if (reply == lock::CancelReply::still_holds) return lock::MoveReply::holds;
   return reply == lock::CancelReply::not_found ? lock::MoveReply::not_found
                                                : lock::MoveReply::moved;

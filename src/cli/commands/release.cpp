@@ -47,7 +47,7 @@ Result<int> release(const LeaseId& lease, const Choices& choices) {
   lock::ReleaseCall call{lease.name, lease.owner};
   call.how = lock::ReleaseHow::by_id;
   call.replicas = session.replicas();
-  TRY(auto reply, session.ask([&](auto& store) { return store.release(call); }));
+  TRY(auto reply, session.change([&](auto& store) { return store.release(call); }));
   if (reply.run) return held_by_run(lease, *reply.run, session);
   if (reply.ending != lock::OwnerEnd::released) {
     return no_longer_held(lease, how_ended(reply), present_holder(session, lease.name),

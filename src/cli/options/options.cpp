@@ -561,13 +561,14 @@ constexpr OptionRow kOptions[] = {
     {general(Opt::replicas, "replicas", "N", {.fallback = "0"},
              kRun | kAcquire | kRenew | kRelease | kDoctor),
      "a grant, a renewal and a release count once N replicas have confirmed them",
-     "Use it if a fail-over must not forget a grant: a lock that is granted is still held after a "
-     "fail-over to a replica that confirmed it. If too few replicas confirm a grant, rlock keeps "
+     "Use it if a failover must not forget a grant: a lock that is granted is still held after a "
+     "failover to a replica that confirmed it. If too few replicas confirm a grant, rlock keeps "
      "it, and starts the command once they do; after 60 s, or the time of --wait, it exits with "
      "69. A renewal that they do not confirm has failed, so a master that is cut off from its "
      "replicas ends its commands. All runs of NAME must have this option: set it in rlock.toml. N "
-     "should be the number of replicas that may become master, less one if one of them may be "
-     "away; with fewer a network that splits can let two runs in. doctor checks it. See LIMITS. It "
+     "should be one less than the number of replicas: a failover, or a replica that is away, then "
+     "ends no run. doctor checks it. See LIMITS, in particular for replicas that never become "
+     "master. It "
      "cannot be used with several servers, local: or --format."},
     {general(Opt::config, "config", "FILE", {.environment = "RLOCK_CONFIG"}),
      "read only this configuration file, instead of rlock/rlock.toml in ~/.config or /etc",

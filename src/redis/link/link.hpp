@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "lock/store.hpp"
 #include "redis/link/reply.hpp"
 #include "util/clock.hpp"
 #include "util/result.hpp"
@@ -56,6 +57,11 @@ class Link {
     return std::move(replies.front());
   }
 
+  // Whether others may make another server the master while this one still answers.
+  virtual bool fails_over() const { return false; }
+  // As of lock::LockStore, of the server that gave the last reply.
+  virtual lock::InFlight<Done> check_failover() { return nullptr; }
+
   // Whether the server may have carried out the command started last: in at least one try the whole
   // command was handed to the network, and the answer was not an error. Until the next start().
   virtual bool may_have_arrived() const = 0;
@@ -102,6 +108,12 @@ inline std::vector<std::string> with_text(std::vector<std::string> words, std::s
   words[0] = "EVAL";
   words[1] = text;
   return words;
+}
+
+// lock::LockStore::complete_grant() of a store over this link.
+inline lock::InFlight<lock::GrantReach> grant_reach(const Link& link) {
+  if (!link.fails_over()) return nullptr;
+  return lock::ready<lock::GrantReach>(lock::GrantReach::one_master);
 }
 
 // take_batch() of one that failed as a whole.

@@ -6,17 +6,47 @@
 #include <utility>
 
 #include "redis/link/reply.hpp"
+#include "util/text.hpp"
 
 namespace rlock::redis {
 namespace {
 
+std::optional<HostPort> address_of(std::string_view host, std::string_view port) {
+  auto number = parse_port(port);
+  if (host.empty() || !number) return std::nullopt;
+  return HostPort{std::string(host), *number};
+}
+
 // The reply is {host, port}, or nil for an unknown master.
 std::optional<HostPort> address_in(const redisReply& reply) {
   if (reply.type != REDIS_REPLY_ARRAY || reply.elements != 2) return std::nullopt;
-  const std::string_view host = text_of(*reply.element[0]);
-  auto port = parse_port(text_of(*reply.element[1]));
-  if (host.empty() || !port) return std::nullopt;
-  return HostPort{std::string(host), *port};
+  return address_of(text_of(*reply.element[0]), text_of(*reply.element[1]));
+}
+
+// Of the reply to SENTINEL MASTER: names and values in turn. Empty where the field is missing.
+std::string_view field_in(const redisReply& reply, std::string_view name) {
+  if (reply.type != REDIS_REPLY_ARRAY) return {};
+  for (size_t i = 0; i + 1 < reply.elements; i += 2) {
+    if (text_of(*reply.element[i]) == name) return text_of(*reply.element[i + 1]);
+  }
+  return {};
+}
+
+// A sentinel that leads a failover names the promoted replica as soon as that is master, and
+// SENTINEL MASTER describes the old master until the other replicas follow: from then on it
+// promotes no other one.
+std::optional<NamedMaster> described(const HostPort& named, const redisReply& state) {
+  const std::string_view flags = field_in(state, "flags");
+  if (flags.empty()) return std::nullopt;
+  const bool in_progress = flags.find("failover_in_progress") != std::string_view::npos;
+  const auto old = address_of(field_in(state, "ip"), field_in(state, "port"));
+  return NamedMaster{named,
+                     util::parse_number<uint64_t>(field_in(state, "config-epoch")).value_or(0),
+                     in_progress && (!old || *old == named)};
+}
+
+std::string address_text(const HostPort& address) {
+  return address.host + ":" + std::to_string(address.port);
 }
 
 Error unknown_master(const Connection& sentinel, const std::string& master) {
@@ -26,8 +56,14 @@ Error unknown_master(const Connection& sentinel, const std::string& master) {
 }
 
 // A reply that comes later than this after the question to the sentinels is believed only if they
-// still name the same master. A fail-over takes longer, and a round trip rarely does.
+// still name the same master. A failover takes longer, and a round trip rarely does.
 constexpr Millis kVoteLife{100};
+
+// How long the others are waited for after a majority, if the question is whether a failover is
+// under way: only the sentinel that leads it knows. On a busy machine they get more, by the time
+// that the majority took.
+constexpr Millis kLeaderTime{100};
+constexpr int kLeaderTimes = 4;
 
 }  // namespace
 
@@ -36,13 +72,13 @@ std::optional<HostPort> elect(const std::vector<SentinelVote>& votes) {
     return std::holds_alternative<UnknownMaster>(vote);
   });
   for (const SentinelVote& candidate : votes) {
-    const auto* master = std::get_if<HostPort>(&candidate);
+    const auto* master = std::get_if<NamedMaster>(&candidate);
     if (master == nullptr) continue;
     const auto count = std::count_if(votes.begin(), votes.end(), [&](const auto& vote) {
-      const auto* other = std::get_if<HostPort>(&vote);
-      return other != nullptr && *other == *master;
+      const auto* other = std::get_if<NamedMaster>(&vote);
+      return other != nullptr && other->address == master->address;
     });
-    if (2 * count > static_cast<std::ptrdiff_t>(votes.size()) - abstaining) return *master;
+    if (2 * count > static_cast<std::ptrdiff_t>(votes.size()) - abstaining) return master->address;
   }
   return std::nullopt;
 }
@@ -57,11 +93,17 @@ Sentinels::Sentinels(std::vector<Server> sentinels, std::string master)
   for (Server& sentinel : sentinels) sentinels_.emplace_back(std::move(sentinel));
 }
 
-void Sentinels::start() {
+void Sentinels::start(SentinelQuestion question) {
+  question_ = question;
   vote_deadline_.reset();
+  Batch questions;
+  if (question == SentinelQuestion::failover) questions.push_back({"SENTINEL", "MASTER", master_});
+  questions.push_back({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", master_});
   for (size_t i = 0; i < sentinels_.size(); ++i) {
+    // The last question was decided without this one: its answer may have come since.
+    if (is_asked(i) && sentinels_[i].settle()) (void)sentinels_[i].take_batch();
     votes_[i] = NoAnswer{};
-    sentinels_[i].start({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", master_});
+    sentinels_[i].start_batch(questions);
   }
 }
 
@@ -80,20 +122,44 @@ TimePoint Sentinels::due() const {
 }
 
 bool Sentinels::advance(TimePoint now) {
-  if (!vote_deadline_) vote_deadline_ = now + vote_timeout_;
+  if (!vote_deadline_) {
+    asked_ = now;
+    vote_deadline_ = now + vote_timeout_;
+  }
   for (size_t i = 0; i < sentinels_.size(); ++i) {
     if (is_asked(i) && sentinels_[i].advance(now)) votes_[i] = read_vote(sentinels_[i]);
   }
-  return elect(votes_) || all_answered() || now >= *vote_deadline_;
+  const bool elected = elect(votes_).has_value();
+  if (elected && question_ == SentinelQuestion::failover) {
+    const Nanos patience = std::max<Nanos>(kLeaderTime, kLeaderTimes * (now - asked_));
+    vote_deadline_ = std::min(*vote_deadline_, now + patience);
+  }
+  return (elected && question_ == SentinelQuestion::master) || all_answered() ||
+         now >= *vote_deadline_;
 }
 
 SentinelVote Sentinels::read_vote(Connection& sentinel) const {
-  auto reply = sentinel.take();
-  if (!reply) return std::move(reply).error();
-  if (auto master = address_in(**reply)) return *std::move(master);
-  if ((*reply)->type == REDIS_REPLY_NIL) return UnknownMaster{};
-  if (!is_error(**reply)) return unknown_master(sentinel, master_);
-  Error error = decode_error(text_of(**reply));
+  const auto replies = sentinel.take_batch();
+  for (const auto& reply : replies) {
+    if (!reply) return reply.error();
+  }
+  const redisReply& answer = **replies.back();
+  auto master = address_in(answer);
+  if (!master) return vote_without_master(sentinel, answer);
+  if (question_ == SentinelQuestion::master) return NamedMaster{*std::move(master)};
+  const redisReply& state = **replies.front();
+  if (is_error(state)) return vote_without_master(sentinel, state);
+  if (auto named = described(*master, state)) return *std::move(named);
+  return Error{
+      ErrorKind::unavailable,
+      util::format("sentinel {} does not describe the master \"{}\"", sentinel.label(), master_),
+      Retry::later};
+}
+
+SentinelVote Sentinels::vote_without_master(Connection& sentinel, const redisReply& reply) const {
+  if (reply.type == REDIS_REPLY_NIL) return UnknownMaster{};
+  if (!is_error(reply)) return unknown_master(sentinel, master_);
+  Error error = decode_error(text_of(reply));
   error.text = "sentinel " + sentinel.label() + ": " + redact(sentinel, std::move(error.text));
   error.retry = Retry::later;
   return error;
@@ -109,13 +175,47 @@ Result<HostPort> Sentinels::take() {
   return no_majority();
 }
 
+Status Sentinels::take_failover(const HostPort& master) const {
+  const auto elected = elect(votes_);
+  if (!elected) return no_majority();
+  uint64_t epoch = 0;
+  for (const SentinelVote& vote : votes_) {
+    const auto* named = std::get_if<NamedMaster>(&vote);
+    if (named != nullptr && named->address == master) epoch = std::max(epoch, named->config_epoch);
+  }
+  for (size_t i = 0; i < votes_.size(); ++i) {
+    const auto* named = std::get_if<NamedMaster>(&votes_[i]);
+    if (named == nullptr) continue;
+    // A sentinel that was cut off may name a former master for as long as that lasts.
+    const bool behind = named->config_epoch < epoch;
+    if (named->failing_over) {
+      return Error{ErrorKind::unavailable,
+                   util::format("sentinel {}: a failover of {} is in progress",
+                                sentinels_[i].label(), address_text(master)),
+                   Retry::later};
+    }
+    if (named->address != master && !behind) {
+      return Error{
+          ErrorKind::unavailable,
+          util::format("sentinel {} names {} as the master and not {}", sentinels_[i].label(),
+                       address_text(named->address), address_text(master)),
+          Retry::later};
+    }
+  }
+  if (*elected == master) return Done{};
+  return Error{ErrorKind::unavailable,
+               util::format("the sentinels {} name {} as the master and not {}", label_,
+                            address_text(*elected), address_text(master)),
+               Retry::later};
+}
+
 void Sentinels::drop() {
   for (size_t i = 0; i < sentinels_.size(); ++i) {
     if (is_asked(i)) sentinels_[i].drop();
   }
 }
 
-// A wrong password does not fix itself; everything else may be a fail-over in progress.
+// A wrong password does not fix itself; everything else may be a failover in progress.
 Error Sentinels::no_majority() const {
   std::optional<Error> why;
   for (size_t i = 0; i < sentinels_.size(); ++i) {
@@ -131,6 +231,39 @@ Error Sentinels::no_majority() const {
   if (why) text += " (" + why->text + ")";
   return {ErrorKind::unavailable, std::move(text), Retry::later};
 }
+
+class SentinelLink::FailoverCheck final : public lock::Reply<Done> {
+ public:
+  FailoverCheck(Sentinels& sentinels, HostPort master)
+      : sentinels_(sentinels), master_(std::move(master)) {
+    sentinels_.start(SentinelQuestion::failover);
+  }
+  ~FailoverCheck() override {
+    if (!done_) sentinels_.drop();
+  }
+  FailoverCheck(const FailoverCheck&) = delete;
+  FailoverCheck& operator=(const FailoverCheck&) = delete;
+
+  void wants(std::vector<pollfd>& out) const override { sentinels_.wants(out); }
+  TimePoint due() const override { return sentinels_.due(); }
+  Answered answered() const override { return Answered::yes; }
+  bool advance(TimePoint now) override {
+    done_ = done_ || sentinels_.advance(now);
+    return done_;
+  }
+  Result<Done> take() override {
+    Status status = sentinels_.take_failover(master_);
+    if (status) return status;
+    Error why = std::move(status).error();
+    why.answered = Answered::yes;
+    return why;
+  }
+
+ private:
+  Sentinels& sentinels_;
+  HostPort master_;
+  bool done_ = false;
+};
 
 SentinelLink::SentinelLink(Sentinels sentinels, Server master)
     : sentinels_(std::move(sentinels)),
@@ -209,6 +342,10 @@ void SentinelLink::handle_confirmed(const Result<HostPort>& master) {
   end({ErrorKind::unavailable,
        connection_->node() + " answered after the sentinels had replaced it as the master",
        Retry::later});
+}
+
+lock::InFlight<Done> SentinelLink::check_failover() {
+  return std::make_unique<FailoverCheck>(sentinels_, HostPort{master_.host, master_.port});
 }
 
 void SentinelLink::end(Error why) {

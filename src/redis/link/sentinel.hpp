@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
@@ -15,11 +16,20 @@
 
 namespace rlock::redis {
 
-struct NoAnswer {};       // of a sentinel, so far
+struct NoAnswer {};  // of a sentinel, so far
+struct NamedMaster {
+  HostPort address;
+  // With SentinelQuestion::failover:
+  uint64_t config_epoch = 0;  // of the failover that made it the master, as far as is known
+  bool failing_over = false;  // the sentinel is about to promote another server
+};
 struct UnknownMaster {};  // the sentinel knows no master of this name
 
-// What one sentinel answered: the address of the master, or why it named none.
-using SentinelVote = std::variant<NoAnswer, HostPort, UnknownMaster, Error>;
+// What one sentinel answered: the master, or why it named none.
+using SentinelVote = std::variant<NoAnswer, NamedMaster, UnknownMaster, Error>;
+
+// master: who is it? failover: is it about to be replaced, too?
+enum class SentinelQuestion { master, failover };
 
 // The master that more than half of the sentinels name. Only a sentinel that answers that it does
 // not know the master's name is left out of the count. One that does not answer, or rejects our
@@ -33,7 +43,7 @@ class Sentinels {
  public:
   Sentinels(std::vector<Server> sentinels, std::string master);
 
-  void start();
+  void start(SentinelQuestion question = SentinelQuestion::master);
   void wants(std::vector<pollfd>& out) const;
   TimePoint due() const;
   // True once take() has the master or an Error.
@@ -41,6 +51,9 @@ class Sentinels {
   // ErrorKind::unavailable, Retry::later: no majority; ErrorKind::denied: a sentinel refused our
   // login.
   Result<HostPort> take();
+  // Instead of it, after SentinelQuestion::failover: an Error (Retry::later) if what `master` had
+  // acknowledged when they were asked may be lost.
+  Status take_failover(const HostPort& master) const;
   void drop();
 
   // `h1:26379,h2:26379/MASTER`, as in the URL.
@@ -49,6 +62,7 @@ class Sentinels {
  private:
   bool is_asked(size_t i) const { return std::holds_alternative<NoAnswer>(votes_[i]); }
   SentinelVote read_vote(Connection& sentinel) const;
+  SentinelVote vote_without_master(Connection& sentinel, const redisReply& reply) const;
   bool all_answered() const;
   Error no_majority() const;
 
@@ -56,8 +70,10 @@ class Sentinels {
   std::vector<SentinelVote> votes_;  // of sentinels_, in their order
   std::string master_;
   std::string label_;
+  SentinelQuestion question_ = SentinelQuestion::master;
   Millis vote_timeout_;
   std::optional<TimePoint> vote_deadline_;  // set by the first advance()
+  TimePoint asked_{};                       // the same moment
 };
 
 // Sends commands to the master of a Sentinel group. The sentinels are asked before each command: a
@@ -75,6 +91,8 @@ class SentinelLink final : public Link {
   TimePoint due() const override;
   bool advance(TimePoint now) override;
   std::vector<Result<ReplyPtr>> take_batch() override;
+  bool fails_over() const override { return true; }
+  lock::InFlight<Done> check_failover() override;
   bool may_have_arrived() const override { return elected_ && connection_->may_have_arrived(); }
   void drop() override;
   std::string label() const override { return sentinels_.label() + database_; }
@@ -84,6 +102,8 @@ class SentinelLink final : public Link {
   }
 
  private:
+  class FailoverCheck;
+
   // confirming: the sentinels are asked again, about the reply that has come.
   enum class SentinelPhase { idle, asking, talking, confirming, ended };
 

@@ -43,6 +43,8 @@ class ExternalStore : public lock::LockServer {
   lock::InFlight<lock::HistoryRows> history(const lock::LockName& name, uint64_t rows) override;
   // ErrorKind::usage: nothing distinguishes the keys of locks from others.
   lock::InFlight<lock::NamesPage> list_names(const std::string& cursor) override;
+  lock::InFlight<lock::GrantReach> complete_grant() override { return grant_reach(*link_); }
+  lock::InFlight<Done> check_failover() override { return link_->check_failover(); }
   bool was_reached() const override { return link_->was_accepted(); }
   std::string server() const override { return link_->label(); }
 

@@ -47,6 +47,8 @@ class RedisStore : public lock::LockServer {
   lock::InFlight<lock::NamesPage> list_names(const std::string& cursor) override;
   lock::InFlight<lock::Wake> wait_for_wake(const lock::LockName& name, const lock::Owner& owner,
                                            Millis slice) override;
+  lock::InFlight<lock::GrantReach> complete_grant() override { return grant_reach(*link_); }
+  lock::InFlight<Done> check_failover() override { return link_->check_failover(); }
   bool was_reached() const override { return link_->was_accepted(); }
   std::string server() const override { return link_->label(); }
 
