@@ -147,6 +147,7 @@ std::unique_ptr<lock::LockServer> Fleet::open_member(Process& process, Server& s
   LinkOptions options;
   options.member = setting_.servers > 1;
   options.counts_everybody = broken_.client == ClientRule::passes_over_members_that_restarted;
+  options.sentinels = setting_.sentinels;
   options.final_script = scripts_.for_stores().release.sha1;
   auto link = std::make_unique<Link>(process, server, network_, options, registry_of(process));
   return std::make_unique<Store>(broken_.client, std::move(link), scripts_.for_stores());
@@ -170,8 +171,11 @@ std::unique_ptr<lock::LockServer> Fleet::open(Process& process) {
 void Fleet::schedule(const Fault& fault) {
   world_.at(fault.at, [this, &fault] { strike(fault); });
   last_strike_ = std::max(last_strike_, fault.at + fault.lasts);
-  if (fault.kind != FaultKind::fail_over) return;
-  world_.at(fault.at - fault.amount, [this, &fault] { servers_[fault.which].remember(); });
+  if (fault.kind != FaultKind::fail_over && fault.kind != FaultKind::planned) return;
+  world_.at(fault.at - fault.amount, [this, &fault] {
+    Server& server = servers_[fault.which];
+    fault.kind == FaultKind::planned ? server.promote() : server.remember();
+  });
 }
 
 void Fleet::cut(size_t host, size_t server, Moment until) {
@@ -314,7 +318,8 @@ void Fleet::strike_process(const Fault& fault) {
 
 void Fleet::strike_server(const Fault& fault, Server& server) {
   using enum FaultKind;
-  if (fault.kind == forget || fault.kind == flush || fault.kind == fail_over)
+  if (fault.kind == forget || fault.kind == flush || fault.kind == fail_over ||
+      fault.kind == planned)
     ledger_.note_data_lost();
   // What it was asked meanwhile is answered late.
   world_.after(fault.lasts, [this] { ledger_.note_server_mishap(); });
@@ -333,6 +338,7 @@ void Fleet::strike_server(const Fault& fault, Server& server) {
     case FaultKind::flush:
       return server.lose_data();
     case FaultKind::fail_over:
+    case FaultKind::planned:
       server.fail_over(fault.lasts);
       return server.clock().step(world_.now(), fault.gap);
     default:

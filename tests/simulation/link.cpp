@@ -11,6 +11,38 @@ constexpr Millis kConnectTimeout{2000};
 // As long as a connection remembers which scripts a member knows.
 constexpr Millis kKnownFor{10'000};
 
+// The question to the sentinels, all of which answer.
+class FailoverCheck final : public lock::Reply<Done> {
+ public:
+  FailoverCheck(Process& process, const Server& server) : process_(process) {
+    auto answer = [state = state_, process = process.shared_from_this()] {
+      state->arrived = true;
+      process->wake();
+    };
+    World& world = process.world();
+    world.after(kWay, [&world, &server, state = state_, answer] {
+      state->fails_over = server.fails_over();
+      world.after(kWay, answer);
+    });
+  }
+  void wants(std::vector<pollfd>& out) const override { out.push_back({-1, POLLIN, 0}); }
+  TimePoint due() const override { return TimePoint::max(); }
+  bool advance(TimePoint) override { return state_->arrived || process_.dead(); }
+  Result<Done> take() override {
+    if (state_->arrived && !state_->fails_over) return Done{};
+    return Error{ErrorKind::unavailable, "a failover is in progress", Retry::later, Answered::yes};
+  }
+
+ private:
+  static constexpr Millis kWay{1};
+  struct State {
+    bool arrived = false;
+    bool fails_over = false;
+  };
+  Process& process_;
+  std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
 redis::ReplyPtr parsed(const std::string& bytes) {
   redis::ReplyReader reader;
   reader.feed(bytes.data(), bytes.size());
@@ -40,6 +72,11 @@ void Link::follow(const std::vector<std::string>& words) {
   const bool open = is_open();
   start(words);
   if (!open) fail("the connection is gone");
+}
+
+lock::InFlight<Done> Link::check_failover() {
+  if (!options_.sentinels) return nullptr;
+  return std::make_unique<FailoverCheck>(process_, server_);
 }
 
 void Link::start_final(const std::vector<std::string>& words, std::string_view text) {

@@ -17,6 +17,7 @@ namespace rlock::sim {
 struct LinkOptions {
   bool member = false;              // of a quorum
   bool counts_everybody = false;    // also a member that may have lost its locks
+  bool sentinels = false;           // can be asked whether a failover is under way
   std::string_view final_script{};  // of which a member says whether it knows it
 };
 
@@ -37,6 +38,8 @@ class Link final : public redis::Link {
   bool advance(TimePoint now) override;
   bool settle() override;
   std::vector<Result<redis::ReplyPtr>> take_batch() override;
+  bool fails_over() const override { return options_.sentinels; }
+  lock::InFlight<Done> check_failover() override;
   bool may_have_arrived() const override { return sent_; }
   void drop() override;
   std::string label() const override { return server_.label(); }

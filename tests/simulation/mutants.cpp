@@ -29,6 +29,8 @@ const std::vector<Mutant> kMutants{
            Check::exclusion, starts_when_confirmed),
     mutant("renewals that no replica has confirmed count", "confirmed", Check::exclusion,
            believes_confirmed_renewals_alone),
+    mutant("what is granted during a failover counts", "confirmed", Check::exclusion,
+           waits_for_the_end_of_a_failover),
     mutant("one member is enough", "quorum_of_3", Check::exclusion, needs_a_majority),
     mutant("a success leaves no mark at a majority", "once_quorum", Check::repeated,
            {{"if outcome == 'succeeded' then", "if false then"}}),

@@ -19,6 +19,7 @@ enum class ClientRule {
   needs_a_majority,
   starts_when_confirmed,
   believes_confirmed_renewals_alone,
+  waits_for_the_end_of_a_failover,
 };
 
 struct Broken {
@@ -31,6 +32,11 @@ class Store final : public redis::RedisStore {
  public:
   Store(ClientRule broken, std::unique_ptr<redis::Link> link, const redis::Scripts& scripts)
       : RedisStore(std::move(link), "rlock:", scripts), broken_(broken) {}
+
+  lock::InFlight<Done> check_failover() override {
+    if (broken_ == ClientRule::waits_for_the_end_of_a_failover) return nullptr;
+    return RedisStore::check_failover();
+  }
 
   lock::InFlight<lock::RenewReply> renew(const lock::RenewCall& call) override {
     const bool believes_it =

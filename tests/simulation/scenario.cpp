@@ -101,7 +101,7 @@ Fault make_fault(const Scenario& scenario, const FaultRate& rate, Chance& chance
       fault.which = chance.below(setting.servers);
   }
   fault.server = chance.below(setting.servers);
-  if (rate.kind != FaultKind::fail_over) return fault;
+  if (rate.kind != FaultKind::fail_over && rate.kind != FaultKind::planned) return fault;
   fault.amount = chance.between(0s, rate.amount);
   if (setting.clock_gap > 0s) fault.gap = chance.between(-setting.clock_gap, setting.clock_gap);
   return fault;
@@ -110,10 +110,10 @@ Fault make_fault(const Scenario& scenario, const FaultRate& rate, Chance& chance
 }  // namespace
 
 const char* to_string(FaultKind kind) {
-  constexpr std::array kNames{"kill",        "stop",      "interrupt",  "cut",   "cut_server",
-                              "hang",        "restart",   "forget",     "flush", "fail_over",
-                              "server_step", "host_step", "freeze",     "force", "force_now",
-                              "close",       "open",      "forget_work"};
+  constexpr std::array kNames{"kill",      "stop",        "interrupt", "cut",        "cut_server",
+                              "hang",      "restart",     "forget",    "flush",      "fail_over",
+                              "planned",   "server_step", "host_step", "freeze",     "force",
+                              "force_now", "close",       "open",      "forget_work"};
   return kNames.at(static_cast<size_t>(kind));
 }
 

@@ -38,6 +38,7 @@ enum class FaultKind {
   forget,       // a server restarts without its data
   flush,        // a server loses its data
   fail_over,    // to a replica that is behind by `amount`
+  planned,      // fail-over, to a replica that was promoted `amount` before clients follow
   server_step,  // of its clock, by `amount`
   host_step,    // of a host's wall clock
   freeze,       // a host, with the commands that it runs
@@ -117,6 +118,7 @@ struct Setting {
   double urgent = 0;        // count as if they had come sooner
   double min_hold = 0;      // leave the lock taken for a while after they came
   uint64_t replicas = 0;    // that have to confirm each grant
+  bool sentinels = false;   // can be asked whether a failover is under way
   Nanos clock_gap{0};       // of two masters, at most
   Rates rates{};
   int64_t drift_ppm = 4800;  // of each clock, at most: two differ by less than 1 %

@@ -124,9 +124,11 @@ void Server::block(const WirePtr& wire, const Command& words) {
   world_.at(clock_.when(ends), [this, key, number] { unblock(key, number); });
 }
 
-// Of its one replica, which has everything at once, or nothing new until it takes over.
+// Of its three replicas. They have everything at once, or nothing new until one of them takes over;
+// once one was promoted the two others have it.
 void Server::wait_for_replica(const WirePtr& wire, const Command& words) {
-  if (!remembered_) return answer(wire, Reply::of(int64_t{1}));
+  if (promoted_) return answer(wire, Reply::of(int64_t{2}));
+  if (!remembered_) return answer(wire, Reply::of(int64_t{3}));
   world_.after(Millis(std::stol(words.at(2))), [this, wire, starts = starts_] {
     if (starts == starts_) answer(wire, Reply::of(int64_t{0}));
   });
@@ -190,6 +192,7 @@ void Server::restart(Data data, Nanos takes) {
 void Server::fail_over(Nanos takes) {
   if (remembered_) database_ = std::move(*remembered_);
   remembered_.reset();
+  promoted_ = false;
   restart(Data::kept, takes);
 }
 

@@ -59,6 +59,13 @@ class Server {
   // A replica that is behind takes over: what was written since remember() is lost, and it has
   // confirmed none of that.
   void remember() { remembered_ = database_; }
+  // One of its replicas becomes a master, which no client knows yet. The others confirm what this
+  // one writes on, and what nobody will have.
+  void promote() {
+    remembered_ = database_;
+    promoted_ = true;
+  }
+  bool fails_over() const { return promoted_; }
   void fail_over(Nanos takes);
 
  private:
@@ -87,6 +94,7 @@ class Server {
   Clock clock_;
   Database database_;
   std::optional<Database> remembered_;
+  bool promoted_ = false;
   std::set<std::string> known_;  // digests of scripts that it was sent
   std::map<std::string, std::deque<Blocked>> blocked_;
   std::vector<std::weak_ptr<Wire>> wires_;  // some of them closed

@@ -205,10 +205,13 @@ const std::vector<Setting>& worlds() {
             }),
       only("freezes", {FaultKind::freeze, 0.1, 1s, 60s}),
       only("fail_overs", {FaultKind::fail_over, 0.1, 50ms, 5s, 3s}),
-      // Fail-overs to a replica that has confirmed each grant, whose clock is another one.
+      // Fail-overs to a replica that has confirmed each grant, whose clock is another one; and
+      // planned ones, which clients follow up to 1.5 s after the promotion.
       world("confirmed", only("", {FaultKind::fail_over, 0.3, 50ms, 5s, 3s}),
             [](Setting& setting) {
-              setting.replicas = 1;
+              setting.replicas = 2;
+              setting.sentinels = true;
+              setting.faults.push_back({FaultKind::planned, 0.3, 20ms, 500ms, 1500ms});
               setting.clock_gap = 1s;
               setting.checks = {Check::exclusion, Check::tokens, Check::left};
             }),
