@@ -28,11 +28,12 @@ from cluster import Cluster
 from freezer import Freezer
 from one_server import OneServer
 from quorum import Quorum
-from sentinel import SentinelGroup
+from sentinel import LargeSentinelGroup, SentinelGroup
 
 VALIDATE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../style/validate.py")
 TOPOLOGIES = {"single": OneServer, "quorum3": functools.partial(Quorum, 3), "quorum5": functools.partial(Quorum, 5),
-              "sentinel": SentinelGroup, "cluster": Cluster}
+              "sentinel": SentinelGroup, "sentinel4": LargeSentinelGroup,
+              "cluster": Cluster}
 SKIPPED = 77  # the exit code for ctest
 STEP = 0.02  # s: how exact the nemesis is
 LOOK_EVERY = 2.0  # s, with --until-caught

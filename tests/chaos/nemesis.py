@@ -50,7 +50,7 @@ MODES = {
     "minority": Mode(ILL, OF_A_QUORUM, "quorum5"),
     "majority": Mode(["majority_stopped", "majority_killed", *PROCESSES, "replies_delay"], OF_A_QUORUM, "quorum5"),
     "sentinel": Mode([*FAILOVER, *FAILOVER, *MOVED], ["F", "kept", "left"], "sentinel"),
-    "confirmed": Mode(FAILOVER, ["M", "F", "left"], "sentinel", replicas=2),
+    "confirmed": Mode([*FAILOVER, "planned_failover"], ["M", "F", "left"], "sentinel4", replicas=2),
     "cluster": Mode([*FAILOVER, *SLOTS, *SLOTS, *MOVED], ["F", "kept", "left"], "cluster"),
     "once": Mode([*HARMLESS, "forgotten"], [*ALL, *ONCE], workload="once", locks=3),
     "once_loss": Mode([*LOSING, "forgotten", "rlock_stopped", "rlock_killed", "rlock_signalled", "replies_swallow"],

@@ -1,4 +1,5 @@
-"""A master, two replicas, and three sentinels that watch them."""
+"""A master, its replicas, and three sentinels that watch them."""
+import functools
 import os
 
 from hosts import until
@@ -24,29 +25,33 @@ class Watcher(Node):
         address = self.answer("SENTINEL", "GET-MASTER-ADDR-BY-NAME", NAME)
         return address and address[1]
 
-    def knows_all(self):
+    def knows_all(self, count):
         words = self.call("SENTINEL", "MASTER", NAME)
         known = dict(zip(words[::2], words[1::2]))
-        return (known["num-slaves"], known["num-other-sentinels"]) == ("2", "2")
+        return (known["num-slaves"], known["num-other-sentinels"]) == (str(count), "2")
 
 
 class SentinelGroup(Replicated):
+    replicas = 2
+    never_promoted = 0  # of them
+
     def __init__(self, hosts, folder, clock_library):
         super().__init__(hosts, folder, clock_library)
         self.watchers = [Watcher(hosts, os.path.join(folder, f"sentinel-{number}"), hosts.port(26379 + number))
                          for number in range(3)]
 
     def start(self):
-        for name in ("node-0", "node-1", "node-2"):
-            self.add(name)
+        for number in range(1 + self.replicas):
+            spare = number > self.replicas - self.never_promoted
+            self.add(f"node-{number}", *(("--replica-priority", "0") if spare else ()))
         for node in self.nodes[1:]:
             node.call("REPLICAOF", self.hosts.address, str(self.nodes[0].port))
             node.call("CONFIG", "REWRITE")
-        until(lambda: replicas(self.nodes[0]) == 2)
+        until(lambda: replicas(self.nodes[0]) == self.replicas)
         for watcher in self.watchers:
             watcher.watch(self.nodes[0].port)
         for watcher in self.watchers:
-            until(watcher.knows_all)
+            until(functools.partial(watcher.knows_all, self.replicas))
 
     def stop(self):
         for watcher in self.watchers:
@@ -65,7 +70,13 @@ class SentinelGroup(Replicated):
         if len(ports) != 1:
             return False
         master = self.at(ports.pop())
-        return facts(master, "replication").get("role") == "master" and replicas(master) == 2
+        return facts(master, "replication").get("role") == "master" and replicas(master) == self.replicas
 
     def planned(self, _master):
         self.watchers[0].answer("SENTINEL", "FAILOVER", NAME)  # refused while one is still under way
+
+
+class LargeSentinelGroup(SentinelGroup):
+    """One of whose replicas never becomes the master, but confirms what the others have to have."""
+    replicas = 3
+    never_promoted = 1

@@ -116,11 +116,13 @@ asked_more_than() { [ "$(asked)" -gt "$1" ]; }
   run -1 rlock status -q denied
 }
 
-@test "doctor counts the replicas, and one more is needed" {
+@test "doctor counts the replicas, and warns where a failover would leave too few" {
   replicated_server 2
   run rlock doctor --replicas 1
   [[ $output == *'ok    replicas'*'2 online: '* ]] || fail "$output"
-  run -1 rlock doctor --replicas 2
+  run rlock doctor --replicas 2
+  [[ $output == *'warn  replicas'*'a failover, or a replica that is away, ends all'* ]] || fail "$output"
+  run -1 rlock doctor --replicas 3
   [[ $output == *'fail  replicas'*'needs 3 replicas'* ]] || fail "$output"
   rlock doctor --json --replicas 1 | jq -e '.acl_rule | contains("+wait")'
   [[ $(rlock doctor --json | jq -r .acl_rule) != *+wait* ]]
