@@ -1,5 +1,7 @@
 #!/usr/bin/python3
-"""list.py: each mutant, the rule that it breaks, and what catches it. Fails if a patch is caught by nothing."""
+"""list.py: each mutant, the rule that it breaks, and what catches it. Fails if a patch is caught by nothing, and if a mutant of frozen.txt is
+gone, and its entry does not say what became of the rule."""
+import collections
 import pathlib
 import re
 import sys
@@ -35,13 +37,51 @@ def rows():
             yield folder, f"{name}: {rule}", uses and ", ".join(part.partition("(")[0] for part in uses)
 
 
+def cases():
+    """The names of the cases of contract."""
+    for path in sorted((TESTS / "contract").glob("*.cpp")):
+        for strings, _ in re.findall(rf"^CASE\(((?:\s*{STRING})+)", path.read_text(), re.MULTILINE):
+            yield "".join(re.findall(STRING, strings))
+
+
+def entries():
+    """(SUITE: RULE, what became of it or "") of each entry of frozen.txt."""
+    lines = [line for line in (TESTS / "mutants/frozen.txt").read_text().splitlines() if not line.startswith("#")]
+    for line, below in zip(lines, [*lines[1:], ""]):
+        if not line.startswith(" "):
+            rule = re.fullmatch(r"(.+): (?:the (?:case|invariant) \".*\"|\".*\" in the world \w+|test_\w+(?:, test_\w+)*)", line)
+            yield rule[1] if rule else line, below.strip() if below.startswith(" ") else ""
+
+
+def lost(table):
+    """(entry, why) of each that nothing catches today, as far as the lists say."""
+    today = collections.Counter(f"{suite}: {rule}" for suite, rule, _ in table)
+    kept = set(today)
+    names = set(cases())
+    for rule, became in entries():
+        word, _, rest = became.partition(": " if became.startswith(("caught", "struck")) else " ")
+        if not became:
+            today[rule] -= 1
+            if today[rule] < 0:
+                yield rule, "it is not in today's list: say in a line below it what became of the rule"
+        elif word == "caught by contract" and rest not in names:
+            yield rule, f'contract has no case "{rest}"'
+        elif word == "now" and rest not in kept:
+            yield rule, f"today's list has no {rest}"
+        elif word not in ("caught by contract", "now") and (word != "struck" or " " not in rest):
+            yield rule, f"{became} is neither now SUITE: RULE, nor caught by contract: CASE, nor struck: WHY"
+
+
 def main():
     table = list(rows())
     for folder, rule, caught_by in table:
         print(f"{folder}: {rule}: {caught_by or 'NOTHING catches it'}")
     counts = {folder: sum(row[0] == folder for row in table) for folder in ("contract", "model", "simulation", "chaos", "supervision")}
     print(", ".join(f"{count} of {folder}" for folder, count in counts.items()))
-    sys.exit(0 if all(counts.values()) and all(row[2] for row in table) else 1)
+    gone = list(lost(table))
+    for rule, why in gone:
+        print(f"frozen.txt: {rule}: {why}")
+    sys.exit(0 if all(counts.values()) and all(row[2] for row in table) and not gone else 1)
 
 
 main()
