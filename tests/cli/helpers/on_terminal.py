@@ -6,14 +6,19 @@ import select
 import signal
 import struct
 import termios
+import time
+
+PATIENCE = 60  # s: for a busy machine
 
 
 class Terminal:
-    """`argv` leads a session there."""
+    """`argv` leads a session there, and ignores no signal, whatever this was started by: nohup, or a shell in the background."""
 
     def __init__(self, argv, environment=None):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
+            for ignored in signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGTSTP:
+                signal.signal(ignored, signal.SIG_DFL)
             os.execvpe(argv[0], argv, os.environ if environment is None else environment)
 
     def resize(self, rows, columns):
@@ -36,8 +41,13 @@ class Terminal:
 
     def wait(self):
         """Its exit code, negative for a signal."""
-        pid, self.pid = self.pid, 0  # the number may be another's from now on
-        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        end = time.monotonic() + PATIENCE
+        while (ended := os.waitpid(self.pid, os.WNOHANG)) == (0, 0):
+            if time.monotonic() > end:
+                raise AssertionError(f"process {self.pid} did not end")
+            time.sleep(0.01)
+        self.pid = 0  # the number may be another's from now on
+        return os.waitstatus_to_exitcode(ended[1])
 
     def close(self):
         """However it went."""

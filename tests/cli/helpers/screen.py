@@ -4,9 +4,8 @@ import re
 import termios
 import time
 
-from on_terminal import Terminal
+from on_terminal import PATIENCE, Terminal
 
-PATIENCE = 60  # seconds: for a busy machine
 SEQUENCE = re.compile(rb"\x1b\[([?0-9;]*)([A-Za-z])")
 
 
