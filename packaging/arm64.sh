@@ -4,8 +4,8 @@
 # packages of another architecture, which are installed in a bare Debian 12 in a folder that is removed at the end.
 set -euo pipefail
 
-# shellcheck source=../tests/packaging/guest.bash
-. "$(dirname "$(realpath "$0")")/../tests/packaging/guest.bash"
+# shellcheck source=verify/guest.bash
+. "$(dirname "$(realpath "$0")")/verify/guest.bash"
 # shellcheck source=source.sh
 . "$top/packaging/source.sh"
 

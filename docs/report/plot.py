@@ -166,7 +166,7 @@ def numbers():
         values = {key: value for key, value in one.items() if key not in ("command", "date", "load", "process_ms")}
         out += section(name.capitalize(), of(one), [values])
     soak = table("soak.tsv")
-    out += section("Soak", "tests/scale/soak.py: of each piece, the look after three minutes, when everything has been used, and the last; the machine had other work, too",
+    out += section("Soak", "tests/bench/soak.py: of each piece, the look after three minutes, when everything has been used, and the last; the machine had other work, too",
                    early_and_last(soak))
     (HERE / "numbers.md").write_text("\n".join(out).rstrip() + "\n", encoding="utf-8")
 

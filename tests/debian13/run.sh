@@ -1,12 +1,12 @@
 #!/bin/bash
 # run.sh [REVISION [COMMAND…]]: what Debian 13 says to a commit. Installs a bare trixie in a temporary folder, clones
-# REVISION (HEAD) into it, runs COMMAND (packaging/check.sh) there, and ends with its exit code. Security updates are installed, and the
+# REVISION (HEAD) into it, runs COMMAND (.ci/run) there, and ends with its exit code. Security updates are installed, and the
 # versions of the servers are shown first. `ctest -C nightly -R debian13` runs it.
-# Needs root, debootstrap, git, 5 GB in TMPDIR, and for check.sh an hour on two cores; without the first three it is skipped (77). Packages come from
+# Needs root, debootstrap, git, 5 GB in TMPDIR, and for .ci/run an hour on two cores; without the first three it is skipped (77). Packages come from
 # where apt of this machine gets Debian's, or from MIRROR; security updates from SECURITY (debian-security beside it).
 # Processes and mounts live in namespaces that end with this script, however it ends; the folder goes too.
 #
-#   sudo tests/debian13/run.sh                             every test, on Debian 13
+#   sudo tests/debian13/run.sh                             what a commit must pass, on Debian 13
 #   sudo tests/debian13/run.sh HEAD packaging/try.sh       build and first run
 #   sudo SUITE=bookworm tests/debian13/run.sh              the same on Debian 12
 set -euo pipefail
@@ -74,8 +74,8 @@ fi
 
 [ "$(id -u)" -eq 0 ] || skip "needs root"
 top=$(dirname "$(dirname "$(dirname "$self")")")
-# shellcheck source=../packaging/guest.bash
-. "$top/tests/packaging/guest.bash"
+# shellcheck source=../../packaging/verify/guest.bash
+. "$top/packaging/verify/guest.bash"
 for program in debootstrap git apt-get; do
   command -v "$program" >/dev/null || skip "needs $program"
 done
@@ -84,7 +84,7 @@ done
 security=${SECURITY:-${mirror%/*}/debian-security}
 commit=$(git -C "$top" rev-parse --verify --quiet "${1:-HEAD}^{commit}") || { echo "run.sh: no such revision: $1" >&2; exit 64; }
 shift $(($# > 0))
-[ $# -gt 0 ] || set -- packaging/check.sh
+[ $# -gt 0 ] || set -- .ci/run
 
 guest=
 trap finish EXIT

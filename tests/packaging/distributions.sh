@@ -9,8 +9,8 @@ here=$(dirname "$(realpath "$0")")
 top=$(dirname "$(dirname "$here")")
 # shellcheck source=../../packaging/source.sh
 . "$top/packaging/source.sh"
-# shellcheck source=steps.sh
-. "$here/steps.sh"
+# shellcheck source=../../packaging/verify/steps.sh
+. "$top/packaging/verify/steps.sh"
 
 dist=$(mktemp -d)
 trap 'rm -rf --one-file-system "$dist" "$scratch"' EXIT

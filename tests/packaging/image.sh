@@ -8,8 +8,8 @@ top=$(dirname "$(dirname "$here")")
 program=$(realpath "$1")
 # shellcheck source=../../packaging/debian.sh
 . "$top/packaging/debian.sh"
-# shellcheck source=steps.sh
-. "$here/steps.sh"
+# shellcheck source=../../packaging/verify/steps.sh
+. "$top/packaging/verify/steps.sh"
 
 folder=$(mktemp -d)
 server=""

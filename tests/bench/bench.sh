@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the release binary and measures how fast it is: ratios of medians, the peers beside us in one run.
-# Usage: [BASELINE=OTHER_RLOCK] tests/scale/bench.sh [ROUNDS]      (default 300)
+# Builds the release binary and measures how fast it is: ratios of medians, with flock and redis-cli in the same run.
+# Usage: [BASELINE=OTHER_RLOCK] tests/bench/bench.sh [ROUNDS]      (default 300)
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 build=$top/build/bench
@@ -16,6 +16,6 @@ if ! compile >"$top/build/bench.log" 2>&1; then
   exit 1
 fi
 compile_portable >>"$top/build/bench.log" 2>&1 || echo "The portable flavour cannot be built here: see $top/build/bench.log"
-export RLOCK="$build/src/rlock" PORTABLE="$build/portable/rlock" STAMP="$build/tests/scale/stamp"
-cd "$top/tests/scale"
+export RLOCK="$build/src/rlock" PORTABLE="$build/portable/rlock" STAMP="$build/tests/bench/stamp"
+cd "$top/tests/bench"
 ./runs.py "${1:-300}"

@@ -1,10 +1,10 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2016
 # What the tests that install rlock in a bare Debian share. They need root, and leave nothing behind but what packaging/package.sh
 # does: $folder ends with the test.
 
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 top=$(dirname "$(dirname "$here")")
-# shellcheck source=../../packaging/debian.sh
+# shellcheck source=../debian.sh
 . "$top/packaging/debian.sh"
 
 [ "$(id -u)" -eq 0 ] || { say "$0: needs root" >&2 && exit 77; }

@@ -24,7 +24,7 @@ from redis_server import RedisServer  # noqa: E402
 DATA = TOP / "docs" / "report" / "data"
 BUILD = TOP / "build" / "release"
 RLOCK = os.environ.get("RLOCK", str(BUILD / "src" / "rlock"))
-STAMP = os.environ.get("STAMP", str(BUILD / "tests" / "scale" / "stamp"))
+STAMP = os.environ.get("STAMP", str(BUILD / "tests" / "bench" / "stamp"))
 QUIET = 1.5  # processes that want a processor, for each that there is: beside more of them no number is kept
 BUSY = 75  # the exit code then
 KEYS = ("holders", "limits", "queue", "alive", "who", "meta", "released", "history", "never", "once")
@@ -207,7 +207,7 @@ def recorded(name, busy=False):
         def measure_and_keep(*arguments):
             machine = begin_quietly(busy)
             values = measure(*arguments)
-            kept = {"command": " ".join(["tests/scale/" + os.path.basename(sys.argv[0]), *sys.argv[1:]]), **machine, **values}
+            kept = {"command": " ".join(["tests/bench/" + os.path.basename(sys.argv[0]), *sys.argv[1:]]), **machine, **values}
             DATA.mkdir(parents=True, exist_ok=True)
             (DATA / f"{name}.json").write_text(json.dumps(kept, indent=2) + "\n", encoding="ascii")
             print(f"{name}: " + ", ".join(f"{key} {value}" for key, value in values.items() if not isinstance(value, list)))

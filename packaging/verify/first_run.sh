@@ -6,7 +6,7 @@ set -euo pipefail
 
 # shellcheck source=guest.bash
 . "$(dirname "$(realpath "$0")")/guest.bash"
-# shellcheck source=../../packaging/source.sh
+# shellcheck source=../source.sh
 . "$top/packaging/source.sh"
 
 suite=${SUITE:-bookworm}
@@ -45,7 +45,7 @@ make_repositories "$dist"/rlock_*.deb
 mkdir "$folder/dist"
 cp "$dist/rlock-linux-$(dpkg --print-architecture)" "$dist/SHA256SUMS" "$folder/dist"
 pack_source "$folder/source.tar.gz"
-supplies+=("$folder/dist" "$folder/source.tar.gz" "$here/first_steps.sh")
+supplies+=("$folder/dist" "$folder/source.tar.gz" "$top/tests/packaging/first_steps.sh")
 start_server
 trap 'end_server; rm -rf --one-file-system "$folder" "$log"' EXIT
 for way; do

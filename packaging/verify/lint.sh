@@ -4,7 +4,7 @@
 set -eu
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
-# shellcheck source=../../packaging/debian.sh
+# shellcheck source=../debian.sh
 . "$top/packaging/debian.sh"
 out=$(mktemp)
 trap 'rm -f "$log" "$out"' EXIT
