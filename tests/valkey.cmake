@@ -21,7 +21,7 @@ function(add_server_test name timeout label environment)
   add_test(NAME ${name} COMMAND ${ARGN})
   set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT ${timeout} ENVIRONMENT "${environment}")
   if(VALKEY_SERVER)
-    list(REMOVE_ITEM label quick)
+    list(REMOVE_ITEM label core)
     add_test(NAME valkey_${name} COMMAND ${ARGN})
     set_tests_properties(valkey_${name} PROPERTIES LABELS "${label};valkey" TIMEOUT ${timeout} ENVIRONMENT "${environment}"
       ENVIRONMENT_MODIFICATION "PATH=path_list_prepend:${valkey_folder}" FIXTURES_REQUIRED valkey)

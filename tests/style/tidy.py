@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""tidy.py BUILD: clang-tidy 14 with the tree's .clang-tidy over src, as BUILD/compile_commands.json compiles it: several files at once in a
+"""tidy.py BUILD [--changed]: clang-tidy 14 with the tree's .clang-tidy over src, as BUILD/compile_commands.json compiles it: several files at once in a
 unity build, which takes a quarter of the time.
 
 Other versions know other checks, and see other things in the same ones: without this one the test is skipped.
-A file that passed is not looked at again as long as it, what it includes of the tree, its flags and .clang-tidy stay.
+A file that passed is not looked at again as long as it, what it includes of the tree, its flags and .clang-tidy stay. --changed: only files
+that differ from the branch main, or on it from the commit before, and those that include one.
 """
 import concurrent.futures
 import hashlib
@@ -41,6 +42,19 @@ def stamp(entry):
     return state.hexdigest()
 
 
+def changed():
+    """The files that differ from the commit on which this work began; None if git does not know it: then all do."""
+    head = git("rev-parse", "HEAD")
+    bases = [git("merge-base", "HEAD", name) for name in ("origin/HEAD", "origin/main", "main")]
+    base = next((base for base in bases if base and base != head), None) or git("rev-parse", "--verify", "HEAD~1")
+    return {TOP / name for name in git("diff", "--name-only", base).splitlines()} if base else None
+
+
+def git(*words):
+    said, _, code = output("git", "-C", str(TOP), *words)
+    return said.strip() if code == 0 else ""
+
+
 def check(build, entry, mark):
     """What clang-tidy has to say against one file; empty when nothing."""
     if mark.exists():
@@ -62,15 +76,20 @@ def main():
         entries = {entry["file"]: entry for entry in json.load(file)}
     ours = re.compile(f"{re.escape(str(TOP))}/src/|{re.escape(build)}/src/.*/Unity/")
     entries = [entry for name, entry in sorted(entries.items()) if ours.match(name)]
+    known = len(entries)
+    new = changed() if sys.argv[2:] == ["--changed"] else None
+    if new is not None and TOP / ".clang-tidy" not in new:
+        entries = [entry for entry in entries if new & reach(pathlib.Path(entry["file"]).resolve(), set())]
     marks = [passed / stamp(entry) for entry in entries]
-    for old in set(passed.iterdir()) - set(marks):
-        old.unlink()
+    if len(entries) == known:
+        for old in set(passed.iterdir()) - set(marks):
+            old.unlink()
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         answers = list(pool.map(lambda entry, mark: check(build, entry, mark), entries, marks))
     faults = [answer for answer in answers if answer]
     print(*faults, sep="\n")
-    print(f"{len(entries)} files: {len(faults)} with faults")
-    sys.exit(1 if faults or not entries else 0)
+    print(f"{len(entries)} of {known} files: {len(faults)} with faults")
+    sys.exit(1 if faults or not known else 0)
 
 
 main()
