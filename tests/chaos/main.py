@@ -42,7 +42,6 @@ SETTLE = 90  # s: longer than any heartbeat: nobody waits any more, also where n
 TTLS = (1, 1.5, 2)  # s, on a machine that is quick
 QUICK = 0.05  # s for a run that does nothing; where it takes longer leases and faults last longer in proportion
 SLOWEST = 4  # times
-LONGER = 3  # times the seconds asked for: how long a busy machine may take to show enough
 
 
 def arguments():
@@ -64,7 +63,7 @@ def arguments():
     parser.add_argument("--hold", type=float, nargs=2, metavar=("LOW", "HIGH"), help="in ttls; mostly short without it")
     parser.add_argument("--every", type=float, default=0.5, help="mean seconds between two faults")
     parser.add_argument("--at-least", type=int, default=1,
-                        help=f"holds: goes on until it has seen them, for up to {LONGER} times the seconds")
+                        help="holds: so many must be seen")
     parser.add_argument("--until-caught", metavar="INVARIANT", help="end when it is broken, and look for no other")
     parser.add_argument("--keep", metavar="FOLDER", help="leave what was recorded there")
     missing = [name for name in ("RLOCK", "CHAOS_JOB", "CLOCK_LIBRARY") if name not in os.environ]
@@ -101,10 +100,9 @@ class Campaign:
         self.pacemaker = Pacemaker()
         self.freezer = None
         self.left = []
-        self.took = self.count_at = 0.0  # s
+        self.took = 0.0  # s
         self.slow = 1.0  # times
         self.begin = clock.now()
-        self.enough = False
 
     def build(self, end):
         """`end` gets whatever ends what was built, also when only a part of it could be."""
@@ -188,14 +186,8 @@ class Campaign:
         return []
 
     def goes_on(self, seconds):
-        """Also beyond the seconds asked for, where this machine was too busy to show enough in them."""
         self.took = seconds
-        if seconds < self.options.seconds:
-            return True
-        if seconds >= self.count_at:
-            self.enough = history.count_holds(self.folder) >= self.options.at_least / self.slow
-            self.count_at = seconds + LOOK_EVERY
-        return not self.enough and seconds < LONGER * self.options.seconds
+        return seconds < self.options.seconds
 
     def late(self):
         """s in which this machine ran nobody in time."""

@@ -53,8 +53,6 @@ class LeaseEnds(Trees):
                     left = []
                     for _ in range(rounds):
                         left.append(self.in_time(kind, ttl, stop))
-                        if left[-1] <= 0:  # the whole host may have stood still, and nobody ends anything then
-                            left[-1] = self.in_time(kind, ttl, stop)
                         self.server.go_on()
                     note(f"{what}, {kind}, ttl {ttl} s, {CROWD} others: last sign of life {min(left):.1f} to "
                          f"{max(left):.1f} ms before the lease's end")
