@@ -46,6 +46,7 @@ enum class Cause {
   cannot_save,            // MISCONF
   loading,                // the server reads its data
   busy_script,            // a script of another client blocks the server
+  failover,               // the server that sentinels name as the master is a replica
 };
 
 struct Error {

@@ -417,6 +417,18 @@ TEST_CASE("without -w a lost server is retried for a minute") {
   CHECK(bench.poller.now() - bench.start < 75s);
 }
 
+TEST_CASE("a waiter waits for a failover that began before its first request") {
+  const Error replica{ErrorKind::unavailable, "it is a replica", Retry::later, Answered::no,
+                      Cause::failover};
+  Bench bench;
+  for (int i = 0; i < 40; ++i) bench.store.acquires.push_back({100ms, replica});
+  bench.answers(Granted{{1}});
+  auto result = bench.run();
+  REQUIRE(result);
+  CHECK(std::holds_alternative<Acquired>(*result));
+  CHECK(bench.poller.now() - bench.start > 4s);
+}
+
 TEST_CASE("with -w a lost server is retried until the wait ends") {
   Bench bench;
   bench.answers(place(2));

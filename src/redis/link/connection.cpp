@@ -143,7 +143,7 @@ std::optional<Error> check_answer(HandshakeStep step, const redisReply& reply,
                                   const Server& server) {
   if (!is_error(reply)) {
     if (step != HandshakeStep::role || is_master(reply)) return std::nullopt;
-    return not_ready(server, "it is a replica, not the master");
+    return not_ready(server, "it is a replica, not the master", Cause::failover);
   }
   const std::string_view text = text_of(reply);
   if (auto error = connection_refusal(text, server)) return error;
