@@ -58,7 +58,8 @@ class OddStore final : public lock::LockStore {
   lock::InFlight<lock::AcquireReply> acquire(const lock::AcquireCall&) override { return nullptr; }
   lock::InFlight<lock::RenewReply> renew(const lock::RenewCall&) override {
     ++counts_.rounds;
-    return std::make_unique<lock::ReadyReply<lock::RenewReply>>(lock::Renewal::extended);
+    return std::make_unique<lock::ReadyReply<lock::RenewReply>>(
+        lock::RenewReply(lock::Renewal::extended));
   }
   lock::InFlight<lock::ReleaseReply> release(const lock::ReleaseCall&) override { return nullptr; }
   lock::InFlight<lock::CancelReply> cancel(const lock::CancelCall&) override { return nullptr; }
