@@ -354,11 +354,11 @@ void RunObserver::unheeded(const run::Unheeded& unheeded) {
   }
   const bool hint = command > 0 && unheeded.kill_in != Millis(0);
   if (hint) next += util::format(". To end it now, send KILL to pid {}", command);
-  report(util::format("{}: {} goes on {} after signal {} was passed on; {}",
-                      in_quotes(name_.text()),
-                      command > 0 ? "the command" : "what the command started",
-                      util::format_duration(unheeded.after), unheeded.signal, next),
-         Weight::warning);
+  report(
+      util::format("{}: {} goes on {} after signal {} was passed on; {}", in_quotes(name_.text()),
+                   command > 0 ? "the command" : "what the command started",
+                   util::format_duration(unheeded.after), unheeded.signal, next),
+      Weight::warning);
 }
 
 void RunObserver::still_releasing() {

@@ -133,11 +133,11 @@ class SharedState {
   std::atomic<uint32_t> stops{0};       // how often the command was stopped
   std::atomic<bool> lease_over{false};  // the guard ended the command by itself: its time was over
   std::atomic<bool> left{false};  // it left all that is in its namespace for the kernel to end
-  std::atomic<bool> ended_first{false};  // the command had ended before any ending began
+  std::atomic<bool> ended_first{false};          // the command had ended before any ending began
   std::atomic<bool> may_take_precedence{false};  // no seccomp filter kills for it
-  std::atomic<bool> ran{true};           // false: it died before it got through its exec
-  std::atomic<int> end_status{0};        // its exit code or signal
-  std::atomic<int> end_code{0};          // CLD_…, once the command was reaped
+  std::atomic<bool> ran{true};                   // false: it died before it got through its exec
+  std::atomic<int> end_status{0};                // its exit code or signal
+  std::atomic<int> end_code{0};                  // CLD_…, once the command was reaped
   Survivors survivors;
   Survivors exempted;  // they ignore the hangup after which the others were ended
   Exclusions exempt;   // who asked to outlive the run

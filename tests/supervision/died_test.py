@@ -11,12 +11,12 @@ WORKER = "$B beat & echo on; wait"
 class Died(Trees):
     options = []
 
-    def assert_none_beside_the_next(self, what, script, end, how, victim=lambda holder: command_of(holder.pid, "sh"),
+    def assert_none_beside_the_next(self, what, script, end, how, target=lambda holder: command_of(holder.pid, "sh"),
                                     number=signal.SIGKILL):
-        """KILL, or `number`, to the command, or to the process below it that `victim` finds."""
+        """KILL, or `number`, to the command, or to the process below it that `target` finds."""
         for _ in range(max(1, ROUNDS // 10)):
             holder = self.work("died", script, *self.options)
-            send(victim(holder), number)
+            send(target(holder), number)
             next_one = self.run_program([RLOCK, "run", "died", "--", "date", "+%s.%N"])
             self.assertGreater(float(next_one.stdout), self.last_sign(holder), what)
             self.assert_ends(holder, end)

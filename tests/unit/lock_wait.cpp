@@ -114,7 +114,7 @@ TEST_CASE(
   CHECK(bench.store.slices == std::vector<Millis>{120ms, 1ms});
 }
 
-TEST_CASE("while a waiter is told its place its store is free for another request") {
+TEST_CASE("while a waiter learns its place its store is free for another request") {
   Bench bench;
   bench.answers(place(3));
   bench.wakes_after(2s);
