@@ -155,15 +155,17 @@ class Supervisor {
     const int cancel = cancel_signal();
     const int number = cancel != 0 ? cancel : state_.killed_by();
     if (number == 0) {
-      left_alone_ = !plan_.contain;
-      if (plan_.contain) guard_->end();  // with which the kernel ends them
+      left_alone_ = !is_contained();
+      if (is_contained()) guard_->end();  // with which the kernel ends them
       return;
     }
     const EndCause cause = cancel != 0 ? EndCause::cancel : EndCause::died;
     termination_ = Termination{cause, BootClock::now() + plan_.kill_after};
-    guard_->terminate(number == SIGHUP && !plan_.contain);
+    guard_->terminate(number == SIGHUP && !is_contained());
     emit(EventKind::terminating, to_string(cause));
   }
+
+  bool is_contained() const { return plan_.contain != Contain::no; }
 
   // Where no lock is kept for them: waiting does not end another user's processes.
   bool stuck_permanently(TimePoint now) const {

@@ -77,7 +77,7 @@ class OddStore final : public lock::LockStore {
   int fd_;
 };
 
-lock::RenewCall call() {
+lock::Claim claim() {
   util::SystemRandom random;
   return {.name = *lock::LockName::parse("odd"), .owner = lock::Owner::fresh(random)};
 }
@@ -88,11 +88,12 @@ class RunningRenewer {
   explicit RunningRenewer(Listening listening)
       : fd_(eventfd(1, EFD_CLOEXEC)),
         lease_({60s, 0s}, BootClock::now(), nullptr),
-        renewer_(*Renewer::make(call(), {[this, listening] {
-                                           return std::make_unique<OddStore>(counts_, listening,
-                                                                             fd_.get());
-                                         },
-                                         nobody_, lease_})) {
+        claim_(claim()),
+        renewer_(*Renewer::make(claim_, {claim_.owner, {}},
+                                {[this, listening] {
+                                   return std::make_unique<OddStore>(counts_, listening, fd_.get());
+                                 },
+                                 nobody_, lease_})) {
     REQUIRE(renewer_->start());
   }
   Renewer& renewer() { return *renewer_; }
@@ -103,6 +104,7 @@ class RunningRenewer {
   util::Fd fd_;
   Observer nobody_;
   SharedLease lease_;
+  const lock::Claim claim_;
   std::unique_ptr<Renewer> renewer_;
 };
 
