@@ -1,11 +1,10 @@
 """After a request to stop the lock is free only when all that the command left behind has ended."""
-import os
 import signal
 import subprocess
 import time
 
 from breed import Trees
-from support import RLOCK, ROUNDS, gone, mutant, note, read, send, stat_of, until
+from support import RLOCK, ROUNDS, gone, note, read, send, stat_of, until
 
 # As a script does it: a shell makes its background jobs ignore INT and QUIT.
 WORKERS = "$B beat & $B beat & echo on; wait"
@@ -81,29 +80,6 @@ class Cancel(Trees):
             return not killed
         # A busy machine may keep rlock from the second one for longer than that.
         self.assertTrue(any(grace(at) for at in range(5)))
-
-    def hangup_kills(self, program):
-        """Whether a HUP after a TERM, as a service manager sends it, ends the --kill-after of what is left."""
-        log = f"log.{os.path.basename(program)}"
-        holder = self.work("hangup", "(trap '' TERM; trap 'echo >hup' HUP; echo on; while :; do $B beat & sleep 0.2; kill $!; done) & "
-                           "exec sleep 1000", "-k", "10m", "--event-log", log, program=program)
-        send(holder.pid, signal.SIGTERM)
-        until(lambda: "cancelled" in read(log), "the first signal")
-        time.sleep(ONE_REQUEST)
-        send(holder.pid, signal.SIGHUP)
-        until(lambda: read("hup") or '"killed"' in read(log), "the hangup")
-        killed = '"killed"' in read(log)
-        if not killed:
-            send(holder.pid, signal.SIGTERM)
-        self.assert_ends(holder, -signal.SIGTERM)
-        holder.family.await_end()
-        return killed
-
-    def test_a_hangup_does_not_kill(self):
-        self.assertFalse(self.hangup_kills(RLOCK))
-
-    def test_a_hangup_that_kills_is_noticed(self):
-        self.assertTrue(self.hangup_kills(mutant("hangup_insists")))
 
     def test_stop_after(self):
         """KILL to a command that goes on so long after a TERM; a HUP asks it for something else."""
