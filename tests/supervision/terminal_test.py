@@ -149,7 +149,7 @@ class AtATerminal(Case):
                 shell, said = self.hold_and_stop(line=line)
                 self.assertEqual(said.count("rlock:"), 1)
                 notice = re.search(r'rlock: "held": stopped; rlock will end the command in (\d+)s, before', said)
-                self.assertTrue(notice and 0 < int(notice.group(1)) < 30, said)
+                self.assertTrue(notice and 0 < int(notice.group(1)) < 60, said)
                 shell.enter("fg")
                 shell.type("line\n")
                 self.assertNotIn("rlock:", shell.see("got line"))
