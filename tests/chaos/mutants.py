@@ -19,8 +19,6 @@ MUTANTS = {
     "deadline_from_reply": ("K", ["--fault", "replies_delay", "--locks", "2", "--ttl", "1.5"]),
     "guard_off": ("K", ["--fault", "rlock_stopped", "--locks", "2", "--ttl", "1", "--hold", "1", "3"]),
     "no_check_after_wait": ("K", ["--fault", "replies_delay", "--locks", "2", "--ttl", "1.5"]),
-    "failover_ignored": ("M", ["--mode", "confirmed", "--fault", "planned_failover", "--locks", "6", "--ttl", "20",
-                               "--hold", "0.05", "0.3"]),
     "socket_inherited": ("left", ["--calm"]),
     "failed_run_marked": ("once", ["--mode", "once", "--calm"]),
     "stopped_run_marked": ("once", ["--mode", "once", "--fault", "rlock_signalled", "--kind", "stubborn", "--hold", "0.5", "1"]),
