@@ -24,9 +24,12 @@ setup() {
   cp "$RLOCK" root/rlock
 }
 
-# alone URL: a run in the root folder, whose command is the only other program there is.
+# alone URL: a run in the root folder, whose command is the only other program there is. Its warning that there is no /proc is not in
+# $stderr.
 alone() {
   run --separate-stderr env -u RLOCK_CONFIG chroot root /rlock --url "$1" run lock -- /rlock --version
+  [[ $stderr == 'rlock: warning: "lock": /proc is not mounted, '* ]] || fail "no warning: $stderr" || return
+  stderr=$(tail -n +2 <<<"$stderr") stderr_lines=("${stderr_lines[@]:1}")
 }
 
 # works URL
