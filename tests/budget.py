@@ -8,8 +8,8 @@ import re
 import sys
 import time
 
-WALL = 300  # s
-CPU = 450  # s, of the build without a cache and of the tests; servers that no test waits for do not count
+WALL = 600  # s
+CPU = 1000  # s, of the build without a cache and of the tests; servers that no test waits for do not count
 OTHERS = 0.1  # of all processors
 
 
