@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cli/commands/commands.hpp"
+#include "cli/options/values.hpp"
 #include "cli/settings/config.hpp"
 #include "cli/settings/connect.hpp"
 #include "cli/settings/run_settings.hpp"
