@@ -9,11 +9,11 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TOP / "tests/cli/helpers"))
+sys.path.append(str(TOP / "tests/harness"))
+from redis_server import RedisServer  # noqa: E402  # pylint: disable=wrong-import-position
 from screen import Screen  # noqa: E402  # pylint: disable=wrong-import-position
 
 COLUMNS, ROWS = 92, 17
@@ -48,7 +48,7 @@ class Session:
                 row.append([self.now(), None, text])
 
     def read(self, seconds):
-        self.screen.read(seconds)
+        self.screen.take(seconds)
         if self.begin is not None:
             self.look()
 
@@ -140,20 +140,11 @@ def play(folder, env):
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__.splitlines()[0])
-    folder = pathlib.Path(tempfile.mkdtemp())
-    server = folder / "s"
     rlock = pathlib.Path(sys.argv[1]).resolve()
-    env = {**os.environ, "PATH": f"{rlock.parent}:{os.environ['PATH']}", "RLOCK_URL": f"unix://{server}", "RLOCK_CONFIG": "/dev/null"}
-    with subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", server, "--save", "", "--dir", folder],
-                          stdout=subprocess.DEVNULL) as redis:
-        while not server.exists():
-            time.sleep(0.02)
-        os.chdir(folder)
-        try:
-            session = play(folder, env)
-        finally:
-            redis.kill()
-            shutil.rmtree(folder)
+    with RedisServer() as server:
+        os.chdir(server.folder)
+        env = {**os.environ, "PATH": f"{rlock.parent}:{os.environ['PATH']}", "RLOCK_URL": server.url, "RLOCK_CONFIG": "/dev/null"}
+        session = play(pathlib.Path(server.folder), env)
     pathlib.Path(TOP, sys.argv[2]).write_text(draw(session, "web2 waits for the lock nightly, which web1 holds, and then runs the job"),
                                               encoding="utf-8")
     print("\n".join(session.screen.lines()))

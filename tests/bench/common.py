@@ -8,10 +8,8 @@ import os
 import pathlib
 import re
 import secrets
-import shutil
 import statistics
 import sys
-import tempfile
 import time
 
 import redis
@@ -89,36 +87,13 @@ def gaps_of(spans):
 
 # ---- servers ----
 
-class Program:
-    """Its `folder`, and its process if it has one, end with the block."""
-
-    def kill(self):
-        pass
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.kill()
-        shutil.rmtree(self.folder)
-
-
-class Server(RedisServer, Program):
+class Server(RedisServer):
     """On a unix socket, and on a `port` of the loopback interface."""
 
     def __init__(self, *options):
-        port, = harness.free_ports(1)
-        super().__init__(tempfile.mkdtemp(), "--maxclients", "15000", *options, port=port)
+        super().__init__("--maxclients", "15000", *options, port=harness.free_ports(1)[0])
         self.client = redis.Redis(unix_socket_path=self.socket)
-        self.start()
-
-    @property
-    def url(self):
-        return f"unix://{self.socket}"
-
-    @property
-    def tcp(self):
-        return f"redis://127.0.0.1:{self.port}"
+        self.tcp = f"redis://127.0.0.1:{self.port}"
 
     def memory(self):
         return self.client.info("memory")["used_memory"]

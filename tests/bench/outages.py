@@ -16,16 +16,18 @@ import tempfile
 import threading
 import time
 
-from common import RLOCK, TOP, Program, Server, recorded, shown, until
-import harness
-from redis_server import RedisServer
-from relay import Relay
+from common import RLOCK, TOP, Server, recorded, shown, until
+from harness import free_ports
+from proxy import Proxy
+
+sys.path.append(str(TOP / "tests" / "chaos"))
+from hosts import Here  # noqa: E402
+from sentinel import SentinelGroup  # noqa: E402
 
 LENGTHS = (10, 20, 30, 40, 45, 50, 55)
 DOWN_AFTER = (5, 10, 30)
 INTERVAL = 10  # s between two renewals of the default lease
 GIVEN_UP = 90  # s after the outage: longer than a lease, and than a failover takes
-MASTER = "the-master"
 
 
 class Runs:
@@ -106,83 +108,34 @@ def restart(seconds, count):
 
 def network(seconds, count):
     with Server() as server:
-        path = os.path.join(server.folder, "relay")
-        relay = Relay(path, server.socket)
-        runs = Runs(f"unix://{path}", server.folder, count)
+        port, = free_ports(1)
+        proxy = Proxy(("127.0.0.1", server.port), "127.0.0.1", [port])
+        runs = Runs(f"redis://127.0.0.1:{port}", server.folder, count)
         try:
-            relay.stall()
+            proxy.order(port, "hold")
             begin = now()
             time.sleep(seconds)
-            relay.go_on()
+            proxy.order(port, "pass")
             return last("the network passes nothing", seconds, runs, begin)
         finally:
             runs.end()
-            relay.close()
-
-
-class SentinelGroup(Program):
-    """A master with two replicas, and three Sentinels."""
-
-    def __init__(self, down_after):
-        self.folder, self.nodes = tempfile.mkdtemp(), []
-        ports = harness.free_ports(6)
-        for number, port in enumerate(ports):
-            words = ["--repl-diskless-sync-delay", "0"]
-            if number in (1, 2):
-                words += ["--replicaof", "127.0.0.1", str(ports[0])]
-            folder = os.path.join(self.folder, str(number))
-            os.mkdir(folder)
-            if number > 2:
-                conf = os.path.join(folder, "conf")
-                with open(conf, "w", encoding="ascii") as file:
-                    file.write(f"sentinel monitor {MASTER} 127.0.0.1 {ports[0]} 2\n"
-                               f"sentinel down-after-milliseconds {MASTER} {down_after * 1000}\n")
-                words = ["--sentinel"]
-                node = ConfiguredServer(conf, folder, *words, port=port)
-            else:
-                node = RedisServer(folder, *words, port=port)
-            node.start()
-            self.nodes.append(node)
-        until(lambda: self.nodes[0].call("INFO", "replication").count("state=online") == 2)
-        for sentinel in self.nodes[3:]:
-            # Else it does nothing for 30 s if this machine stood still for two.
-            sentinel.call("SENTINEL", "DEBUG", "tilt-trigger", "600000")
-            until(lambda sentinel=sentinel: self.knows_all(sentinel))
-        self.url = "redis+sentinel://" + ",".join(f"127.0.0.1:{port}" for port in ports[3:]) + f"/{MASTER}"
-
-    @staticmethod
-    def knows_all(sentinel):
-        facts = sentinel.call("SENTINEL", "MASTER", MASTER)
-        found = dict(zip(facts[::2], facts[1::2]))
-        return found["num-slaves"] == "2" and found["num-other-sentinels"] == "2"
-
-    def kill(self):
-        for node in self.nodes:
-            node.kill()
-
-
-class ConfiguredServer(RedisServer):
-    """With a configuration file, which a Sentinel writes."""
-
-    def __init__(self, conf, *arguments, **words):
-        super().__init__(*arguments, **words)
-        self.conf = conf
-
-    def command(self):
-        program, *words = super().command()
-        return [program, self.conf, *words]
+            proxy.end()
 
 
 def failover(down_after, count):
-    with SentinelGroup(down_after) as group:
-        runs = Runs(group.url, group.folder, count)
-        try:
-            group.nodes[0].kill()
-            begin = now()
-            fates = runs.fates(begin + 1)
-            return row(f"Sentinel fails over, down-after {down_after} s", None, runs, fates, runs.renewed_after(begin + 1))
-        finally:
-            runs.end()
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as end:
+        group = SentinelGroup(Here(), folder, down_after * 1000)
+        end.callback(group.stop)
+        group.start()
+        for sentinel in group.watchers:
+            # Else it does nothing for 30 s if this machine stood still for two.
+            sentinel.call("SENTINEL", "DEBUG", "tilt-trigger", "600000")
+        runs = Runs(group.url(None), folder, count)
+        end.callback(runs.end)
+        group.nodes[0].kill()
+        begin = now()
+        fates = runs.fates(begin + 1)
+        return row(f"Sentinel fails over, down-after {down_after} s", None, runs, fates, runs.renewed_after(begin + 1))
 
 
 def commit():

@@ -11,7 +11,6 @@ import contextlib
 import os
 import secrets
 import shutil
-import signal
 import subprocess
 import sys
 
@@ -80,7 +79,7 @@ def quorum():
         run(servers)
         medians = in_turn(ROUNDS, {"one": lambda: run(servers[:1]), "five": lambda: run(servers)})
         for server in servers[3:]:
-            server.process.send_signal(signal.SIGSTOP)
+            server.pause()
         medians |= in_turn(ROUNDS, {"five, two hang": lambda: run(servers)})
     show("ms of a whole run of `true` over a quorum (each write synced)", medians, ("five", "one", "1.60"),
          ("five, two hang", "one", "1.40"))

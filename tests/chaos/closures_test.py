@@ -122,7 +122,7 @@ class Campaign(unittest.TestCase):
         for node in nodes:
             self.addCleanup(node.kill)
             node.start()
-        self.environment = environment(" ".join(f"unix://{node.socket}" for node in nodes))
+        self.environment = environment(" ".join(node.url for node in nodes))
         return nodes
 
     def campaign(self):

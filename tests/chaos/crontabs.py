@@ -53,7 +53,7 @@ class Crontabs:
         self.lag = 0  # ns: the ticks come later where too many are at work already
         self.ended = []
         self.server = Node(Here(), folder, 0, ())
-        self.environment = environment(f"unix://{self.server.socket}")
+        self.environment = environment(self.server.url)
         self.script = os.path.join(folder, "job.sh")
         with open(self.script, "w", encoding="ascii") as file:
             file.write(JOB)

@@ -1,7 +1,8 @@
 """A cgroup for each host, so that a whole host can be stopped in one instant."""
 import os
 import re
-import time
+
+from hosts import until
 
 
 def mount_point():
@@ -46,9 +47,12 @@ class Freezer:
     def close(self):
         """After the hosts have ended: the kernel takes a moment to empty a group."""
         for folder in self.folders:
-            for _ in range(200):
-                try:
-                    os.rmdir(folder)
-                    break
-                except OSError:
-                    time.sleep(0.02)
+            until(lambda folder=folder: removed(folder), f"an empty {folder}")
+
+
+def removed(folder):
+    try:
+        os.rmdir(folder)
+        return True
+    except OSError:
+        return False

@@ -116,8 +116,7 @@ class Campaign:
                 print(f"skipped: no host can be frozen: {error}")
                 sys.exit(SKIPPED)
             last.callback(self.freezer.close)
-        library = os.environ["CLOCK_LIBRARY"] if "clock_shifted" in self.names else None
-        self.servers = TOPOLOGIES[self.options.topology or self.mode.topology](self.hosts, self.folder, library)
+        self.servers = TOPOLOGIES[self.options.topology or self.mode.topology](self.hosts, self.folder)
         end.callback(self.servers.stop)
         self.servers.start()
         locks = [f"lock{number}" for number in range(self.options.locks or self.mode.locks)]

@@ -1,12 +1,7 @@
 """One redis-server that forgets nothing when it is killed, with a proxy before it for every other host."""
-import json
-import os
-import struct
-import subprocess
-import sys
-
 import topology
-from hosts import HERE, until
+from hosts import until
+from proxy import Proxy
 from redis_node import KEEPS, Node, redis_talk
 
 PROXY_MODES = {"delay": 1.6, "stall": 0, "trickle": 0.4, "swallow": 0}
@@ -16,38 +11,28 @@ class OneServer(topology.Topology):
     """`number` distinguishes it from others on the same network."""
     proxy = None
 
-    def __init__(self, hosts, folder, clock_library, number=0, words=KEEPS):
-        super().__init__(hosts, folder, clock_library)
-        os.makedirs(folder, exist_ok=True)
+    def __init__(self, hosts, folder, number=0, words=KEEPS):
+        super().__init__(hosts, folder)
         self.number = number
-        self.clock = os.path.join(folder, "clock")
-        shifted = {"LD_PRELOAD": clock_library, "CLOCK_SHIFT_FILE": self.clock} if clock_library else {}
-        self.node = Node(hosts, folder, hosts.port(6379 + number), words, shifted)
+        self.node = Node(hosts, folder, hosts.port(6379 + number), words)
         self.call = self.node.call
 
     def start(self):
-        self._shift(0)
         self.node.start()
         behind = [host.number for host in self.hosts.hosts if host.number % 2 == 1]
         self.proxied = {number: self.hosts.port(7000 + 100 * self.number + number) for number in behind}
-        words = [sys.executable, "-B", os.path.join(HERE, "proxy.py"), self.hosts.address, str(self.node.port),
-                 self.hosts.address, *map(str, self.proxied.values())]
-        self.proxy = subprocess.Popen(self.hosts.inside() + words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                      text=True)
-        self.proxy.stdout.readline()
+        self.proxy = Proxy((self.hosts.address, self.node.port), self.hosts.address, self.proxied.values(), self.hosts.inside())
 
     def stop(self):
         self.node.kill()
         if self.proxy is not None:
-            self.proxy.stdin.close()
-            self.proxy.wait()
-            self.proxy.stdout.close()
+            self.proxy.end()
 
     def url(self, host):
         return f"redis://{self.hosts.address}:{self.proxied.get(host, self.node.port)}"
 
     def operator_url(self):
-        return f"unix://{self.node.socket}"
+        return self.node.url
 
     def ledgers(self):
         return [self.node.ledger()]
@@ -123,24 +108,17 @@ class OneServer(topology.Topology):
             self.call("DEL", key)
         return end
 
-    def _shift(self, seconds):
-        with open(self.clock, "w+b" if not os.path.exists(self.clock) else "r+b") as file:
-            file.write(struct.pack("i", seconds))
-
     def clock_shifted(self, _seconds, chance):
-        self._shift(chance.choice((-60, 60)))
-        return lambda: self._shift(0)
+        seconds = chance.choice((-60, 60))
+        self.node.move_clock(seconds)
+        return lambda: self.node.move_clock(-seconds)
 
     def harmed(self, mode):
         def harm(seconds, chance):
             port = chance.choice(list(self.proxied.values()))
-            self._order(port, mode, PROXY_MODES[mode])
-            return lambda: self._order(port, "pass", 0)
+            self.proxy.order(port, mode, PROXY_MODES[mode])
+            return lambda: self.proxy.order(port, "pass")
         return harm
-
-    def _order(self, port, mode, seconds):
-        self.proxy.stdin.write(json.dumps({"port": port, "mode": mode, "seconds": seconds}) + "\n")
-        self.proxy.stdin.flush()
 
     def leftovers(self):
         return self.node.leftovers()

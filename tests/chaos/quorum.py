@@ -15,11 +15,10 @@ MINOR = ["server_stopped", "server_killed", "clients_killed", "scripts_flushed",
 
 
 class Quorum(topology.Topology):
-    def __init__(self, count, hosts, folder, clock_library):
-        super().__init__(hosts, folder, clock_library)
+    def __init__(self, count, hosts, folder):
+        super().__init__(hosts, folder)
         self.count = count
-        self.servers = [OneServer(hosts, os.path.join(folder, f"server-{number}"), clock_library, number, ALWAYS)
-                        for number in range(count)]
+        self.servers = [OneServer(hosts, os.path.join(folder, f"server-{number}"), number, ALWAYS) for number in range(count)]
         self.ill = set()
         self.empty_at = 0.0  # not before
 

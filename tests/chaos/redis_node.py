@@ -1,6 +1,5 @@
 """A redis-server of a run, with what the checker reads of it."""
 import os
-import signal
 import sys
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../harness"))
@@ -14,10 +13,9 @@ KEEPALIVE = "5"
 
 
 class Node(RedisServer):
-    def __init__(self, hosts, folder, port, words=KEEPS, environment=None):
-        super().__init__(folder, *words, port=port, before=hosts.inside(), environment=environment)
+    def __init__(self, hosts, folder, port, words=KEEPS):
+        super().__init__(*words, folder=folder, port=port, before=hosts.inside())
         self.hosts = hosts
-        os.makedirs(folder, exist_ok=True)
         # As a deployment has it: a replica that became the master is the master after a restart as well.
         self.conf = os.path.join(folder, "conf")
         open(self.conf, "a", encoding="ascii").close()
@@ -35,12 +33,6 @@ class Node(RedisServer):
     def start(self):
         os.makedirs(self.data, exist_ok=True)
         super().start()
-
-    def pause(self):
-        self.process.send_signal(signal.SIGSTOP)
-
-    def go_on(self):
-        self.process.send_signal(signal.SIGCONT)
 
     def ledger(self):
         """The files in which it wrote down all that it did, oldest first."""
@@ -60,5 +52,5 @@ class Node(RedisServer):
 
     def clients(self):
         """Those that are neither of the test itself nor servers."""
-        ours = ("redis.socket", "name=sentinel-", "flags=S", "flags=M")
+        ours = (self.socket, "name=sentinel-", "flags=S", "flags=M")
         return [line for line in self.call("CLIENT", "LIST").splitlines() if not any(word in line for word in ours)]

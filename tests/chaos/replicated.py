@@ -15,8 +15,8 @@ class Replicated(topology.Topology):
     sound()          whether nothing is left of the last fault
     """
 
-    def __init__(self, hosts, folder, clock_library):
-        super().__init__(hosts, folder, clock_library)
+    def __init__(self, hosts, folder):
+        super().__init__(hosts, folder)
         self.nodes = []
 
     def add(self, name, *words):

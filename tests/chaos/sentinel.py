@@ -13,10 +13,10 @@ class Watcher(Node):
     def command(self):
         return ["redis-server", self.conf, "--sentinel"]
 
-    def watch(self, port):
+    def watch(self, port, down_after):
         lines = [f"port {self.port}", f"bind {self.hosts.address}", "protected-mode no", f"unixsocket {self.socket}",
                  f"dir {self.folder}", f"sentinel monitor {NAME} {self.hosts.address} {port} 2",
-                 f"sentinel down-after-milliseconds {NAME} 1000", f"sentinel failover-timeout {NAME} 3000"]
+                 f"sentinel down-after-milliseconds {NAME} {down_after}", f"sentinel failover-timeout {NAME} 3000"]
         with open(self.conf, "w", encoding="ascii") as conf:
             conf.write("\n".join(lines) + "\n")
         self.start()
@@ -35,8 +35,9 @@ class SentinelGroup(Replicated):
     replicas = 2
     never_promoted = 0  # of them
 
-    def __init__(self, hosts, folder, clock_library):
-        super().__init__(hosts, folder, clock_library)
+    def __init__(self, hosts, folder, down_after=1000):
+        super().__init__(hosts, folder)
+        self.down_after = down_after  # ms
         self.watchers = [Watcher(hosts, os.path.join(folder, f"sentinel-{number}"), hosts.port(26379 + number))
                          for number in range(3)]
 
@@ -49,7 +50,7 @@ class SentinelGroup(Replicated):
             node.call("CONFIG", "REWRITE")
         until(lambda: replicas(self.nodes[0]) == self.replicas)
         for watcher in self.watchers:
-            watcher.watch(self.nodes[0].port)
+            watcher.watch(self.nodes[0].port, self.down_after)
         for watcher in self.watchers:
             until(functools.partial(watcher.knows_all, self.replicas))
 

@@ -2,30 +2,25 @@
 """The proxy itself: who vanishes behind it does so at the server, too, as without a proxy."""
 import os
 import socket
-import subprocess
 import sys
 import unittest
 
-from hosts import HERE, free_ports
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../harness"))
+from harness import PATIENCE, free_ports  # noqa: E402
+from proxy import Proxy  # noqa: E402
 
-PATIENCE = 30  # s
 TCP_REPAIR = 19  # linux/tcp.h: a socket that is closed in this state says nothing to its peer
 
 
-class Proxy(unittest.TestCase):
+class Proxied(unittest.TestCase):
     def setUp(self):
         self.server = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(self.server.close)
         self.server.settimeout(PATIENCE)
-        port = free_ports(1)[0]
-        words = [sys.executable, "-B", os.path.join(HERE, "proxy.py"), "127.0.0.1", str(self.server.getsockname()[1]),
-                 "127.0.0.1", str(port)]
-        self.proxy = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.addCleanup(self.proxy.wait)
-        self.addCleanup(self.proxy.stdin.close)
-        self.addCleanup(self.proxy.stdout.close)
-        self.proxy.stdout.readline()
-        self.client = socket.create_connection(("127.0.0.1", port))
+        self.port, = free_ports(1)
+        self.proxy = Proxy(self.server.getsockname(), "127.0.0.1", [self.port])
+        self.addCleanup(self.proxy.end)
+        self.client = socket.create_connection(("127.0.0.1", self.port))
         self.addCleanup(self.client.close)
         self.behind, _ = self.server.accept()
         self.addCleanup(self.behind.close)
@@ -36,6 +31,17 @@ class Proxy(unittest.TestCase):
         self.assertEqual(self.behind.recv(5), b"there")
         self.behind.sendall(b"back")
         self.assertEqual(self.client.recv(4), b"back")
+
+    def test_a_network_that_passes_nothing(self):
+        self.proxy.order(self.port, "hold")
+        for one, other in (self.client, self.behind), (self.behind, self.client):
+            one.sendall(b"late")
+            other.settimeout(0.2)
+            self.assertRaises(TimeoutError, other.recv, 4)
+            other.settimeout(PATIENCE)
+        self.proxy.order(self.port, "pass")
+        for other in self.client, self.behind:
+            self.assertEqual(other.recv(4), b"late")
 
     def test_a_client_that_closes_leaves_the_server(self):
         self.client.close()

@@ -12,8 +12,8 @@ class Topology:
     leftovers()     what is wrong with what is stored after the drain: a list of texts
     """
 
-    def __init__(self, hosts, folder, clock_library):
-        self.hosts, self.folder, self.clock_library = hosts, folder, clock_library
+    def __init__(self, hosts, folder):
+        self.hosts, self.folder = hosts, folder
 
     def room(self, _name, pending):
         """Whether one more fault of the servers may begin, beside those that have not ended."""

@@ -12,11 +12,13 @@ DIES_WITH_US = ["setpriv", "--pdeathsig", "KILL"]
 
 
 def until(holds, what="", seconds=PATIENCE, pause=0.01):
-    """Asks again and again until a state is reached; its change cannot be waited for; returns what `holds` returned."""
+    """Asks again and again until a state is reached; its change cannot be waited for; returns what `holds` returned. `what` names the state,
+    or makes its name."""
     end = time.monotonic() + seconds
     while not (result := holds()):
         if time.monotonic() > end:
-            raise AssertionError(f"did not come true: {what or getattr(holds, '__qualname__', holds)}")
+            name = what() if callable(what) else what
+            raise AssertionError(f"did not come true: {name or getattr(holds, '__qualname__', holds)}")
         time.sleep(pause)
     return result
 

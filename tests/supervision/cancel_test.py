@@ -33,11 +33,11 @@ class Cancel(Trees):
 
     def test_workers_that_ignore_term(self):
         """KILL comes after --kill-after."""
-        self.assert_none_beside_the_next("TERM ignored", signal.SIGTERM, STUBBORN * 2 + "echo on; wait", "-k", "200ms")
+        self.assert_none_beside_the_next("TERM ignored", signal.SIGTERM, STUBBORN * 2 + "echo on; wait", "-k", "100ms")
 
     def test_the_lock_is_renewed_meanwhile(self):
         """--kill-after is longer than the lease."""
-        holder = self.work("renewed", STUBBORN + "echo on; exec sleep 1000", "-t", "20", "-k", "10m")
+        holder = self.work("renewed", STUBBORN + "echo on; exec sleep 1000", "-t", "10", "-k", "10m")
         before = self.server.lease_end("renewed")
         send(holder.pid, signal.SIGTERM)
         until(lambda: self.server.lease_end("renewed") > before + 2, "renewals")

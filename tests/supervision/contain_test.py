@@ -7,7 +7,7 @@ import time
 
 from breed import Trees
 from support import RLOCK, STRACE, Case, child_of, gone, named_below, needs, needs_root, note, read, send, stopped, until
-from terminal import PROMPT, Shell
+from shell import PROMPT, Shell
 
 NO_NAMESPACES = ["strace", "-qq", "-o", "/dev/null", "-e", "trace=clone", "-e", "inject=clone:error=EPERM"]
 NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]

@@ -5,7 +5,7 @@ import signal
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
-from support import PATIENCE, RLOCK, Case, child_of, needs_root, send
+from support import PATIENCE, PROBE, RLOCK, Case, child_of, needs_root, send
 
 # These leave a process that minds none of them as it was.
 HARMLESS = {signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH}
@@ -15,30 +15,24 @@ TERMINATING = [number for number in range(1, signal.SIGRTMAX + 1)
                if number not in HARMLESS | STOPPING and number not in (32, 33)]
 FAULTS = {signal.SIGILL, signal.SIGTRAP, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV, signal.SIGSYS}
 INIT = ["unshare", "-fp", "--kill-child", "--mount-proc"]
-# Dies by any signal, also by those that a shell cannot name. Python itself ignores two.
-DIE = """
-import os, resource, signal, sys
-resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-for ignored in signal.SIGPIPE, signal.SIGXFSZ:
-    signal.signal(ignored, signal.SIG_DFL)
-os.kill(os.getpid(), int(sys.argv[1]))
-"""
-
-
-def allow_core():
-    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
-    resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
 
 
 class Exits(Case):
+    @classmethod
+    def setUpClass(cls):
+        """rlock may leave a core."""
+        super().setUpClass()
+        limits = resource.getrlimit(resource.RLIMIT_CORE)
+        resource.setrlimit(resource.RLIMIT_CORE, (limits[1], limits[1]))
+        cls.addClassCleanup(resource.setrlimit, resource.RLIMIT_CORE, limits)
+
     def several(self, check, values):
         """`check` returns what is wrong with a value, or None."""
         with ThreadPoolExecutor(4) as pool:
             self.assertEqual([wrong for wrong in pool.map(check, values) if wrong], [])
 
     def run_command(self, value, command, before=()):
-        argv = [*before, RLOCK, "run", f"exits-{value}", "--", *command]
-        return self.run_program(argv, preexec_fn=allow_core)
+        return self.run_program([*before, RLOCK, "run", f"exits-{value}", "--", *command])
 
     def test_every_exit_code_of_a_command_below_pid_1(self):
         """All 256 exit codes, rlock being PID 1."""
@@ -52,8 +46,8 @@ class Exits(Case):
     def test_death_by_every_signal(self):
         """rlock dies by the same signal, without a core of its own."""
         def check(number):
-            process = subprocess.Popen([RLOCK, "run", f"exits-{number}", "--", "python3", "-c", DIE, str(number)],
-                                       stdin=subprocess.DEVNULL, env=self.environment, preexec_fn=allow_core)
+            process = subprocess.Popen([RLOCK, "run", f"exits-{number}", "--", PROBE, "die", str(number)],
+                                       stdin=subprocess.DEVNULL, env=self.environment)
             _, status = os.waitpid(process.pid, 0)
             process.returncode = status
             right = os.WIFSIGNALED(status) and os.WTERMSIG(status) == number and not os.WCOREDUMP(status)
@@ -66,7 +60,7 @@ class Exits(Case):
         needs_root(*INIT, "true")
 
         def check(number):
-            got = self.run_command(number, ["python3", "-c", DIE, str(number)], INIT)
+            got = self.run_command(number, [PROBE, "die", str(number)], INIT)
             return None if got.returncode == 128 + number else f"signal {number}: {got}"
         self.several(check, TERMINATING)
 

@@ -7,8 +7,9 @@ import threading
 import time
 
 from breed import BREED, Trees
+from shell import Shell, await_session
 from support import PATIENCE, RLOCK, child_of, gone, mutant, needs_root, send, stop, stopped, until
-from terminal import Shell, Terminal, await_session
+from terminal import Terminal
 
 PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 0x4206, 0x4207, 0x40000000
 

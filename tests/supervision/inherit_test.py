@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-from support import PATIENCE, PROBE, RLOCK, Case, note, send
+from support import PATIENCE, PROBE, RLOCK, Case, note, send, until
 
 PROMISED = 0.05  # seconds until what the command has closed is closed; measured, and printed
 
@@ -16,6 +16,14 @@ def peculiar():
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_SETMASK, {signal.SIGUSR1, signal.SIGRTMIN + 3})
+
+
+def locked(fd):
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except BlockingIOError:
+        return False
 
 
 class Inherit(Case):
@@ -43,13 +51,7 @@ class Inherit(Case):
         took = [self.released_within(reader, select.POLLHUP), self.released_within(writer, select.POLLERR)]
         self.assertEqual(os.read(reader, 1), b"")
         before = time.monotonic()
-        while True:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                self.assertLess(time.monotonic() - before, PATIENCE)
-                time.sleep(0.001)
+        until(lambda: locked(lock), "the end of a flock", pause=0.001)
         took.append(time.monotonic() - before)
         note(f"reader, writer, flock free after {', '.join(f'{one * 1000:.1f}' for one in took)} ms, promised "
              f"{PROMISED * 1000:.0f} ms")

@@ -82,10 +82,7 @@ class Busy(Case):
     def setUpClass(cls):
         """A server that the busy processes do not keep waiting: at this ttl its lateness alone would lose the lease."""
         needs_root("chrt", "-f", "1", "true")
-        cls.server = Server()
-        cls.server.kill()
-        cls.server.before = [*harness.DIES_WITH_US, "chrt", "-f", "1"]
-        cls.server.start()
+        cls.server = Server([*harness.DIES_WITH_US, "chrt", "-f", "1"])
         cls.addClassCleanup(cls.server.end)
 
     def test_a_healthy_run_keeps_its_lease(self):

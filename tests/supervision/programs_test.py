@@ -5,7 +5,7 @@ import signal
 import termios
 
 from support import Case, command_of, gone, pid_in, read, send, stopped, until
-from terminal import PROMPT, Shell
+from shell import PROMPT, Shell
 
 FAMILY = "setsid sh -c 'echo $$. >left; exec sleep 1000' & echo $$. >first; i=0; " \
          "while [ $i -lt 100 ]; do echo li''ne $i; i=$((i + 1)); done; sleep 1001"

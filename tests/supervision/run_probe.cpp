@@ -2,11 +2,13 @@
 //   run_probe status           its signal mask and dispositions
 //   run_probe signals          `ready`, then one line for each signal that it gets; ends with its
 //   input
+//   run_probe die NUMBER       nothing: it dies by that signal, without a core
 #include <signal.h>
-#include <sys/signalfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <initializer_list>
 
@@ -45,11 +47,19 @@ int show_signals() {
   return 0;
 }
 
+int die(int signal) {
+  const rlimit none{0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  kill(getpid(), signal);
+  return 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "";
   if (std::strcmp(what, "status") == 0) return show_signal_state();
   if (std::strcmp(what, "signals") == 0) return show_signals();
+  if (std::strcmp(what, "die") == 0 && argc > 2) return die(std::atoi(argv[2]));
   return 64;
 }

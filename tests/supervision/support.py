@@ -175,16 +175,10 @@ class Family:
 class Server(RedisServer):
     """A private one that every user may reach."""
 
-    def __init__(self):
-        super().__init__(tempfile.mkdtemp(prefix="rlock-supervision."), "--unixsocketperm", "777")
+    def __init__(self, before=harness.DIES_WITH_US):
+        super().__init__("--unixsocketperm", "777", before=before)
         os.chmod(self.folder, 0o755)
         self.start()
-
-    def pause(self):
-        self.process.send_signal(signal.SIGSTOP)
-
-    def go_on(self):
-        self.process.send_signal(signal.SIGCONT)
 
     def lease_end(self, name):
         """In seconds since 1970, 0 for a lock that is free."""
@@ -193,10 +187,6 @@ class Server(RedisServer):
             return int(alone.split(" ")[7]) / 1000
         holders = self.answer("ZRANGE", key, "0", "-1", "WITHSCORES") or []
         return int(holders[1]) / 1000 if len(holders) == 2 else 0
-
-    def end(self):
-        self.kill()
-        shutil.rmtree(self.folder)
 
 
 class Case(unittest.TestCase):
@@ -216,7 +206,7 @@ class Case(unittest.TestCase):
         os.chdir(self.folder)
         self.addCleanup(os.chdir, "/")
         self.mark = "SUPERVISION_TEST=" + uuid.uuid4().hex
-        self.environment = harness.environment("unix://" + self.server.socket, PATIENT)
+        self.environment = harness.environment(self.server.url, PATIENT)
         self.environment |= dict([("PATH", os.path.dirname(RLOCK) + ":" + os.environ["PATH"]), self.mark.split("=")])
         self.addCleanup(self.sweep)
 

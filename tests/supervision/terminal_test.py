@@ -4,8 +4,9 @@ import signal
 import termios
 import time
 
+from shell import PROMPT, Shell, await_session
 from support import PROBE, RLOCK, Case, command_of, gone, named_below, pid_in, read, send, stopped, until
-from terminal import PROMPT, Shell, Terminal, await_session
+from terminal import Terminal
 
 # Says its pid at each turn, and then runs for ever.
 TURN = "rlock run loop -- sh -c 'echo tu''rn=$$.; exec sleep 1000'"

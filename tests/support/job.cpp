@@ -19,15 +19,6 @@ std::string read_file(const std::string& path) {
   return text.str();
 }
 
-bool eventually(const std::function<bool()>& holds, Millis patience) {
-  TimePoint until = BootClock::now() + patience;
-  while (!holds()) {
-    if (BootClock::now() >= until) return false;
-    usleep(2'000);
-  }
-  return true;
-}
-
 bool alive(pid_t pid) {
   std::string stat = read_file("/proc/" + std::to_string(pid) + "/stat");
   size_t bracket = stat.rfind(')');

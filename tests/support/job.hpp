@@ -7,19 +7,14 @@
 #include <vector>
 
 #include "support/scratch.hpp"
+#include "support/waiting.hpp"
 #include "util/clock.hpp"
 #include "util/fd.hpp"
 
 // Programs that a test starts, watches and ends.
 namespace rlock::test {
 
-// Generous: only a failing test waits so long.
-inline constexpr Millis kPatience{15'000};
-
 std::string read_file(const std::string& path);
-
-// Waits until `holds` does, asking again and again; false when patience ends.
-bool eventually(const std::function<bool()>& holds, Millis patience = kPatience);
 
 // Whether there is such a process, and it is no zombie.
 bool alive(pid_t pid);

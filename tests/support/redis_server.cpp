@@ -8,22 +8,17 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <stdexcept>
-#include <thread>
 
 #include "support/loopback.hpp"
+#include "support/waiting.hpp"
 
 namespace rlock::test {
 namespace {
-
-using std::chrono::milliseconds;
-
-constexpr milliseconds kStartLimit{20'000};
 
 struct FreeContext {
   void operator()(redisContext* context) const noexcept { redisFree(context); }
@@ -122,16 +117,15 @@ void RedisServer::start() {
   pid_ = fork();
   if (pid_ == 0) become(argv.data(), log_path.c_str());
   if (pid_ < 0) throw std::runtime_error("fork failed");
-  auto give_up = std::chrono::steady_clock::now() + kStartLimit;
-  while (!answers()) {
-    bool ended = waitpid(pid_, nullptr, WNOHANG) == pid_;
-    if (ended) pid_ = -1;
-    if (ended || std::chrono::steady_clock::now() > give_up) {
-      kill();
-      throw std::runtime_error("redis-server did not come up:\n" + log());
-    }
-    std::this_thread::sleep_for(milliseconds(2));
-  }
+  bool ended = false;
+  auto up_or_ended = [&] {
+    ended = waitpid(pid_, nullptr, WNOHANG) == pid_;
+    return ended || answers();
+  };
+  if (eventually(up_or_ended) && !ended) return;
+  if (ended) pid_ = -1;
+  kill();
+  throw std::runtime_error("redis-server did not come up:\n" + log());
 }
 
 std::vector<std::string> RedisServer::command_line() const {

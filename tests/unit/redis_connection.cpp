@@ -9,6 +9,7 @@
 #include "redis/net/secret.hpp"
 #include "redis/store/redis_store.hpp"
 #include "redis_call.hpp"
+#include "support/waiting.hpp"
 
 using namespace rlock;
 using namespace rlock::test;
@@ -16,29 +17,14 @@ using redis::Connection;
 
 namespace {
 
-constexpr Millis kPatience{100};
-
-// Whether `so` comes true within a minute.
-template <class Condition>
-bool becomes_true(Condition so) {
-  const auto until = BootClock::now() + std::chrono::seconds(60);
-  while (!so()) {
-    if (BootClock::now() > until) return false;
-    std::this_thread::yield();
-  }
-  return true;
-}
+constexpr Millis kShort{100};
 
 // Drives a request that gets no reply until `so` is true.
-template <class Condition>
-void drive_until(lock::Request& request, Condition so) {
-  const auto until = BootClock::now() + std::chrono::seconds(60);
-  while (!so() && BootClock::now() < until) {
-    REQUIRE_FALSE(request.advance(BootClock::now()));
-    std::vector<pollfd> fds;
-    request.wants(fds);
-    poll(fds.data(), fds.size(), 5);
-  }
+void drive_until(lock::Request& request, const std::atomic<bool>& so) {
+  CHECK(eventually([&] {
+    if (!so) REQUIRE_FALSE(request.advance(BootClock::now()));
+    return so.load();
+  }));
 }
 
 std::optional<Error> refused(const std::string& uptime,
@@ -65,8 +51,8 @@ class StuckSecret final : public redis::Secret {
  public:
   explicit StuckSecret(std::string last) : last_(std::move(last)) {}
   std::string current() override { return last_; }
-  std::optional<TimePoint> refresh() override { return BootClock::now() + kPatience; }
-  std::optional<TimePoint> fetch(std::string_view) override { return BootClock::now() + kPatience; }
+  std::optional<TimePoint> refresh() override { return BootClock::now() + kShort; }
+  std::optional<TimePoint> fetch(std::string_view) override { return BootClock::now() + kShort; }
   bool fetched() const override { return false; }
   int fd() const override { return -1; }
 
@@ -179,7 +165,7 @@ TEST_CASE("an abandoned reply is read to its end, and nothing is sent meanwhile"
   std::atomic<bool> abandoned = false;
   FakeServer fake([&](FakeServer::Peer& peer, int) {
     asked = peer.next("EVALSHA");
-    if (!becomes_true([&] { return abandoned.load(); })) return;
+    if (!eventually([&] { return abandoned.load(); })) return;
     peer.send("+OK\r\n-NOSCRIPT No matching script.\r\n");
     CHECK(peer.next("SCAN"));
     peer.send("*2\r\n$1\r\n0\r\n*0\r\n");
@@ -190,9 +176,9 @@ TEST_CASE("an abandoned reply is read to its end, and nothing is sent meanwhile"
   const auto name = *lock::LockName::parse("job");
   auto acquire = store.acquire({name, *lock::Owner::parse("0123456789abcdef0123456789abcdef")});
   CHECK_FALSE(acquire->finish_reading(BootClock::now()));
-  drive_until(*acquire, [&] { return asked.load(); });
+  drive_until(*acquire, asked);
   abandoned = true;
-  REQUIRE(becomes_true([&] { return acquire->finish_reading(BootClock::now()); }));
+  REQUIRE(eventually([&] { return acquire->finish_reading(BootClock::now()); }));
   acquire.reset();
   CHECK(finish(*store.list_names("")));
   CHECK(fake.connections() == 1);
@@ -209,15 +195,14 @@ TEST_CASE("over a fresh connection to a server of a quorum a release brings its 
   redis::RedisStore store(server, "rlock:");
   auto owner = *lock::Owner::parse("0123456789abcdef0123456789abcdef");
   auto release = store.release({*lock::LockName::parse("job"), owner});
-  drive_until(*release, [&] { return received.load(); });
-  CHECK(received);
+  drive_until(*release, received);
 }
 
 TEST_CASE("a trickled set-up reply does not stretch the deadline") {
   // 2000 bytes at 10 ms each would be 20 s.
   Ended ended =
       ping([](auto& peer, int) { peer.trickle("+" + std::string(2000, 'x') + "\r\n", Millis(10)); },
-           at_port(0, kPatience));
+           at_port(0, kShort));
   CHECK(ended.mentions("timed out"));
   CHECK(ended.took < kLimit);
 }
@@ -233,7 +218,7 @@ TEST_CASE("a trickled reply to the command leaves the deadline to the driver") {
 }
 
 TEST_CASE("an unresolved name fails at the deadline, or earlier with the reason") {
-  redis::Server server = at_port(1, kPatience);
+  redis::Server server = at_port(1, kShort);
   server.host = "rlock-test.invalid";
   Connection connection(server);
   auto before = BootClock::now();

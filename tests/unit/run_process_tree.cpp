@@ -16,6 +16,7 @@
 
 #include "run/process_tree.hpp"
 #include "support/job.hpp"
+#include "support/waiting.hpp"
 #include "util/process.hpp"
 
 using namespace rlock;
@@ -61,14 +62,9 @@ bool holds_in_a_child(const std::function<bool()>& holds) {
   return waitpid(pid, &status, 0) == pid && status == 0;
 }
 
-// Ends the tree again and again until it is gone, or for so long.
-bool ends(run::ProcessTree& tree, run::Survivors& survivors, Millis patience) {
-  const auto until = BootClock::now() + patience;
-  while (BootClock::now() < until) {
-    if (tree.end(BootClock::now() + 20ms, survivors)) return true;
-    usleep(1000);
-  }
-  return false;
+// Ends the tree again and again until it is gone.
+bool ends(run::ProcessTree& tree, run::Survivors& survivors) {
+  return eventually([&] { return tree.end(BootClock::now() + 20ms, survivors); });
 }
 
 // In a process of its own, which is a subreaper as the guard is: starts `script` below it, waits
@@ -91,7 +87,7 @@ bool ends(run::ProcessTree& tree, run::Survivors& survivors, Millis patience) {
   static run::ProcessTree tree(run::Grouping::callers, getsid(0), state);
   tree.open(listing);
   run::Survivors survivors;
-  const bool gone = ends(tree, survivors, 20s);
+  const bool gone = ends(tree, survivors);
   // The end of the pipe: nobody below has it open any more.
   fcntl(said[0], F_SETFL, O_NONBLOCK);
   ssize_t rest = 0;
@@ -206,7 +202,7 @@ bool is_gone_in_the_hands_of_a_tracer() {
   static run::ProcessTree tree(run::Grouping::callers, getsid(0), state);
   tree.open();
   run::Survivors survivors;
-  const bool gone = ends(tree, survivors, 5s);
+  const bool gone = ends(tree, survivors);
   kill(tracer, SIGKILL);
   return gone;
 }
@@ -233,9 +229,10 @@ bool term_ends_both(run::ProcessTree& tree) {
   close(ready[1]);
   tree.set_command(command);
   tree.signal({SIGTERM, 0}, {}, BootClock::now() + 10s);
-  const auto until = BootClock::now() + 20s;
-  while (waitpid(-1, nullptr, WNOHANG) >= 0 && BootClock::now() < until) usleep(50);
-  return waitpid(-1, nullptr, WNOHANG) < 0;
+  return eventually([] {
+    while (waitpid(-1, nullptr, WNOHANG) > 0) continue;
+    return waitpid(-1, nullptr, WNOHANG) < 0;
+  });
 }
 
 // The child may become ours while we look for it: hence many times.

@@ -13,6 +13,7 @@
 #include <string>
 #include <thread>
 
+#include "support/waiting.hpp"
 #include "util/mutex.hpp"
 #include "util/process.hpp"
 #include "util/random.hpp"
@@ -108,13 +109,6 @@ class RunningRenewer {
   std::unique_ptr<Renewer> renewer_;
 };
 
-template <class Condition>
-void eventually(Condition condition) {
-  const TimePoint until = BootClock::now() + 60s;
-  while (!condition() && BootClock::now() < until) std::this_thread::sleep_for(1ms);
-  REQUIRE(condition());
-}
-
 // May this process have a thread of real time?
 bool real_time_is_allowed() {
   bool allowed = false;
@@ -129,7 +123,7 @@ bool real_time_is_allowed() {
 
 TEST_CASE("a descriptor that is readable for ever does not occupy a processor") {
   RunningRenewer odd(Listening::stuck);
-  eventually([&] { return odd.counts().rounds > 0; });
+  REQUIRE(test::eventually([&] { return odd.counts().rounds > 0; }));
   const TimePoint begun = BootClock::now();
   const int before = odd.counts().rounds;
   std::this_thread::sleep_for(2s);
@@ -143,7 +137,7 @@ TEST_CASE("a descriptor that is readable for ever does not occupy a processor") 
 
 TEST_CASE("a server that wakes the holder at once, again and again, is asked ever less often") {
   RunningRenewer odd(Listening::always_woken);
-  eventually([&] { return odd.counts().listens > 0; });
+  REQUIRE(test::eventually([&] { return odd.counts().listens > 0; }));
   const TimePoint begun = BootClock::now();
   std::this_thread::sleep_for(2s);
   const auto seconds = std::chrono::duration<double>(BootClock::now() - begun).count();
@@ -156,17 +150,18 @@ TEST_CASE("the renewal thread runs before others where that is allowed, what it 
     return;
   }
   RunningRenewer odd(Listening::stuck);
-  eventually([&] { return odd.counts().rounds > 0; });
+  REQUIRE(test::eventually([&] { return odd.counts().rounds > 0; }));
   CHECK(odd.counts().policy == SCHED_OTHER);
   odd.renewer().prefer();
-  eventually([&] { return odd.counts().policy == (SCHED_FIFO | SCHED_RESET_ON_FORK); });
+  REQUIRE(
+      test::eventually([&] { return odd.counts().policy == (SCHED_FIFO | SCHED_RESET_ON_FORK); }));
 
   std::atomic<int> policy{-1};
   std::thread([&] {
     const sched_param least{sched_get_priority_min(SCHED_FIFO)};
     sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &least);
     REQUIRE(util::start_detached([&] { policy = sched_getscheduler(0); }) == 0);
-    eventually([&] { return policy != -1; });
+    REQUIRE(test::eventually([&] { return policy != -1; }));
   }).join();
   CHECK(policy == SCHED_OTHER);
 }
@@ -195,7 +190,7 @@ TEST_CASE("a mutex gives its owner the priority of a thread of real time that wa
       sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &least);
       std::lock_guard wait(mutex);
     });
-    eventually([&] { return priority() < 0; });
+    REQUIRE(test::eventually([&] { return priority() < 0; }));
   }
   urgent.join();
   CHECK(priority() >= 0);

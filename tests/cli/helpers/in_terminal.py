@@ -8,7 +8,8 @@ import os
 import signal
 import sys
 
-from on_terminal import Terminal
+sys.path.append(os.path.join(os.path.dirname(__file__), "../../harness"))
+from terminal import Terminal  # noqa: E402
 
 pressed = []
 signal.signal(signal.SIGUSR1, lambda *_: pressed.append("\x03"))

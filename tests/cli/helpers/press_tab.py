@@ -6,13 +6,11 @@ stdout, and what the terminal showed meanwhile on stderr. Nothing is executed. I
 bash-completion is loaded when BASH_COMPLETION names it.
 """
 import os
-import signal
 import sys
 import tempfile
 
-from on_terminal import Terminal
-
-READY = b"ready> "
+sys.path.append(os.path.join(os.path.dirname(__file__), "../../harness"))
+from terminal import Terminal  # noqa: E402
 
 BASH = """
 PS1='ready> '
@@ -58,17 +56,12 @@ def main(shell, script, *lines):
         answer = folder + "/answer"
         os.environ.update(SCRIPT=os.path.abspath(script), ANSWER=answer)
         terminal = begin(shell, folder)
-        signal.alarm(60)
-        shown = b""
-        while READY not in shown:
-            shown += terminal.take()
+        terminal.see("ready> ")
         for typed in lines:
-            signal.alarm(60)
+            before = len(terminal.raw)
             terminal.type(typed + "\x07")
-            shown = b""
-            while not os.path.exists(answer):  # the shell waits for who reads the terminal
-                shown += terminal.take(0.02) or b""
-            sys.stderr.buffer.write(shown)
+            terminal.until(lambda: os.path.exists(answer))  # the shell waits for who reads the terminal
+            sys.stderr.buffer.write(terminal.raw[before:])
             with open(answer) as file:
                 sys.stdout.write(file.read())
             os.remove(answer)

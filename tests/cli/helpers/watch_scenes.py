@@ -7,7 +7,9 @@ import subprocess
 import sys
 import time
 
-from screen import Screen
+sys.path.append(os.path.join(os.path.dirname(__file__), "../../harness"))
+from redis_server import RedisServer  # noqa: E402
+from screen import Screen  # noqa: E402
 
 UTF8 = {"TERM": "xterm", "LC_ALL": "C.UTF-8"}
 
@@ -48,7 +50,7 @@ def live_change():
     screen.until("nothing is held")
     assert screen.alternate and not screen.cooked()
     screen.type("q")
-    assert screen.end() == 0 and not screen.alternate and screen.cooked()
+    assert screen.status() == 0 and not screen.alternate and screen.cooked()
     assert screen.raw.endswith(b"\x1b[?7h\x1b[?25h\x1b[?1049l"), screen.raw[-80:]
 
 
@@ -68,7 +70,7 @@ def resize():
     screen.resize(40, 120)
     screen.until(lambda: "COMMAND" in screen.text() and "job-00" in screen.text())
     screen.type("q")
-    assert screen.end() == 0
+    assert screen.status() == 0
 
 
 def no_colour():
@@ -77,13 +79,13 @@ def no_colour():
     screen = watch(env={"NO_COLOR": "1", "LC_ALL": "C"})
     screen.until("caf?")
     screen.type("q")
-    assert screen.end() == 0
+    assert screen.status() == 0
     assert b"\x1b[1m" not in screen.raw and b"\x1b[7m" not in screen.raw, screen.raw
     assert all(byte < 0x80 for byte in screen.raw), screen.raw
     screen = watch(env={"TERM": "dumb"})
     screen.until(lambda: b"caf\xc3\xa9" in screen.raw)
     screen.type("q")
-    assert screen.end() == 0 and b"\x1b" not in screen.raw, screen.raw
+    assert screen.status() == 0 and b"\x1b" not in screen.raw, screen.raw
 
 
 def hostile():
@@ -94,7 +96,7 @@ def hostile():
     screen.type("\r")
     screen.until("reason")
     screen.type("q")
-    assert screen.end() == 0
+    assert screen.status() == 0
     assert b"\x1b]" not in screen.raw and "\u202e".encode() not in screen.raw, screen.raw
 
 
@@ -110,14 +112,12 @@ def server_ends():
     assert "held" in line_of(screen, "deploy"), screen.text()
     screen.until(lambda: any(f"  {age}s " in line_of(screen, "deploy") for age in range(3, 60)))
     os.unlink(f"{folder}/s")
-    subprocess.run(["redis-server", "--port", "0", "--unixsocket", f"{folder}/s", "--dir", folder, "--save", "",
-                    "--daemonize", "yes", "--pidfile", f"{folder}/pid", "--logfile", f"{folder}/log"],
-                   check=True, stdout=subprocess.DEVNULL)
+    RedisServer("--pidfile", f"{folder}/pid", folder=folder, before=[]).start()  # the file of tests ends it
     screen.until(lambda: "no answer" not in screen.text() and "free" in line_of(screen, "deploy"))
     rlock("acquire", "later", "--ttl", "20m")
     screen.until(lambda: "held" in line_of(screen, "later"))
     screen.type("q")
-    assert screen.end() == 0
+    assert screen.status() == 0
 
 
 def server_hangs():
@@ -140,7 +140,7 @@ def server_hangs():
     os.kill(server, signal.SIGSTOP)
     screen.until("no answer for")
     screen.type("q")
-    assert screen.end() == 0
+    assert screen.status() == 0
     os.kill(server, signal.SIGCONT)
 
 
@@ -157,7 +157,7 @@ def one_hangs():
     os.kill(server, signal.SIGCONT)
     screen.until(lambda: "not answer" not in screen.text())
     screen.type("q")
-    assert screen.end() == 0
+    assert screen.status() == 0
 
 
 def signals():
@@ -169,8 +169,8 @@ def signals():
         if number == signal.SIGINT:
             screen.type("\x03")
         else:
-            screen.kill(number)
-        assert screen.end() == -number and not screen.alternate, screen.raw[-100:]
+            os.kill(screen.pid, number)
+        assert screen.status() == -number and not screen.alternate, screen.raw[-100:]
         assert screen.cooked()
     # A shell with job control: rlock has a process group of its own, and the shell sets the modes while it is stopped.
     screen = Screen(["bash", "-c", "set -m; rlock watch; echo asleep; read -r; fg; echo code $?"], 100, 24, UTF8)
@@ -183,7 +183,7 @@ def signals():
     screen.until(lambda: not screen.cooked())
     screen.type("q")
     screen.until("code 0")
-    screen.end()
+    screen.status()
 
 
 def calls():
@@ -205,11 +205,11 @@ def load():
         screen.until(f"{count} locks")
         began, before = time.monotonic(), calls()
         while time.monotonic() - began < 8:
-            screen.read(0.1)
+            screen.take(0.1)
         scripts, texts, scans = (after - start for start, after in zip(before, calls()))
         seconds = time.monotonic() - began
         screen.type("q")
-        assert screen.end() == 0
+        assert screen.status() == 0
         batches = (scripts + texts) / min(count, 100)
         assert 1 <= batches <= seconds + 1, (count, scripts, seconds)
         assert batches + scans <= most * (seconds + 1), (count, scripts, scans, seconds)

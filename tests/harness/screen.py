@@ -2,16 +2,14 @@
 import os
 import re
 import termios
-import time
 
-from on_terminal import PATIENCE, Terminal
+from terminal import Terminal
 
 SEQUENCE = re.compile(rb"\x1b\[([?0-9;]*)([A-Za-z])")
 
 
 class Screen(Terminal):
     def __init__(self, argv, columns=100, rows=24, env=None):
-        self.raw = b""
         self.rest = b""
         # The size comes before the program.
         super().__init__(["sh", "-c", 'stty cols "$1" rows "$2" && shift 2 && exec "$@"', "sh", str(columns), str(rows), *argv],
@@ -39,13 +37,11 @@ class Screen(Terminal):
     def text(self):
         return "\n".join(self.lines())
 
-    def read(self, seconds):
-        """Takes what comes within this time; False when the program has closed the terminal."""
-        piece = self.take(seconds)
+    def take(self, seconds):
+        piece = super().take(seconds)
         if piece:
-            self.raw += piece
             self.show(self.rest + piece)
-        return piece != b""
+        return piece
 
     def show(self, data):
         at = 0
@@ -92,20 +88,9 @@ class Screen(Terminal):
             self.alternate = letter == "h"
             self.cells = {}
 
-    def until(self, what, seconds=PATIENCE):
-        """Reads until what() is true or the text is on the screen."""
-        wanted = what if callable(what) else lambda: what in self.text()
-        end = time.monotonic() + seconds
-        while not wanted():
-            if time.monotonic() > end or not self.read(0.2):
-                raise AssertionError(f"did not come: {what}\n{self.text()}\n{self.raw[-2000:]!r}")
+    def state(self):
+        return f"\n{self.text()}\n{super().state()}"
 
-    def kill(self, number):
-        os.kill(self.pid, number)
-
-    def end(self):
-        """Its wait status: read to the end."""
-        end = time.monotonic() + PATIENCE
-        while self.read(0.2) and time.monotonic() < end:
-            pass
-        return self.wait()
+    def until(self, holds, what=""):
+        """Reads until holds() is true or the text is on the screen."""
+        super().until(holds if callable(holds) else lambda: holds in self.text(), what or holds)

@@ -1,13 +1,38 @@
-"""proxy.py TARGET_HOST TARGET_PORT LISTEN_HOST PORT...: passes bytes to a server, and harms the replies as the lines
-on stdin say: {"port": P, "mode": "pass|delay|stall|trickle|swallow", "seconds": S}. Ends with its stdin.
+"""proxy.py TARGET_HOST TARGET_PORT LISTEN_HOST PORT...: passes bytes to a server, and harms them as the lines on stdin say:
+{"port": P, "mode": "pass|hold|delay|stall|trickle|swallow", "seconds": S}. `hold` passes nothing, the others harm the replies. Prints a
+line once it listens and once for each order. Ends with its stdin.
 """
 import asyncio
 import json
 import socket
+import subprocess
 import sys
+
+from harness import DIES_WITH_US
 
 # s: who vanishes without a word leaves the server as soon as one that it serves itself (redis_node.py's KEEPALIVE).
 KEEPALIVE = ((socket.TCP_KEEPIDLE, 5), (socket.TCP_KEEPINTVL, 1), (socket.TCP_KEEPCNT, 3))
+
+
+class Proxy:
+    """The program, in front of `target`, a host and a port."""
+
+    def __init__(self, target, listen, ports, before=DIES_WITH_US):
+        words = [sys.executable, "-B", __file__, *target, listen, *ports]
+        self.process = subprocess.Popen([*before, *map(str, words)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process.stdout.readline()
+
+    def order(self, port, mode, seconds=0):
+        """Returns once it does so."""
+        self.process.stdin.write(json.dumps({"port": port, "mode": mode, "seconds": seconds}) + "\n")
+        self.process.stdin.flush()
+        self.process.stdout.readline()
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
 
 modes = {}
 changed = None
@@ -17,14 +42,15 @@ def mode_of(port):
     return modes.get(port, ("pass", 0))
 
 
-async def requests(reader, writer):
+async def requests(port, reader, writer):
     while data := await reader.read(65536):
+        await while_in(port, "hold")
         writer.write(data)
         await writer.drain()
 
 
-async def until_passing(port):
-    while mode_of(port)[0] == "stall":
+async def while_in(port, *those):
+    while mode_of(port)[0] in those:
         await changed.wait()
 
 
@@ -35,7 +61,7 @@ async def deliver(port, data, client):
         return False
     if mode == "delay":
         await asyncio.sleep(seconds)
-    await until_passing(port)
+    await while_in(port, "hold", "stall")
     if mode == "trickle":
         for at in range(len(data)):
             client.write(data[at:at + 1])
@@ -67,7 +93,7 @@ async def serve(port, target, client_reader, client):
     writer = None
     try:
         reader, writer = await asyncio.open_connection(*target)
-        ways = [asyncio.ensure_future(requests(client_reader, writer)),
+        ways = [asyncio.ensure_future(requests(port, client_reader, writer)),
                 asyncio.ensure_future(replies(port, reader, client))]
         _, left = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         for way in left:
@@ -89,6 +115,7 @@ async def obey():
         modes[order["port"]] = (order["mode"], order["seconds"])
         changed.set()
         changed.clear()
+        print("done", flush=True)
 
 
 async def main():
@@ -101,4 +128,5 @@ async def main():
     await obey()
 
 
-asyncio.run(main())
+if __name__ == "__main__":
+    asyncio.run(main())

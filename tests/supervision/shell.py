@@ -1,52 +1,11 @@
 """A terminal with an interactive bash on it, driven as a person would: type, and look at what is shown."""
 import os
-import sys
 import termios
-import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../cli/helpers"))
-import on_terminal
-from support import PATIENCE, child_of, gone, named_below, stopped, until
+from support import child_of, gone, named_below, stopped, until
+from terminal import Terminal
 
 PROMPT = "ready> "
-
-
-class Terminal(on_terminal.Terminal):
-    """What it shows is read by see()."""
-
-    def __init__(self, argv, environment):
-        super().__init__(argv, environment)
-        self.shown = ""
-        self.seen = 0
-
-    def see(self, text):
-        """Waits for `text` behind what was seen before; returns what came in front of it."""
-        end = time.monotonic() + PATIENCE
-        while (at := self.shown.find(text, self.seen)) < 0:
-            if not self._read(max(0, end - time.monotonic())):
-                raise AssertionError(f"{text!r} is not shown after {self.shown[self.seen:]!r}")
-        before = self.shown[self.seen:at]
-        self.seen = at + len(text)
-        return before
-
-    def _read(self, seconds=None):
-        piece = self.take(seconds)
-        self.shown += (piece or b"").decode("utf-8", "replace")
-        return bool(piece)
-
-    def foreground(self):
-        return os.tcgetpgrp(self.fd)
-
-    def hang_up(self):
-        """As closing the window does."""
-        os.close(self.fd)
-        self.fd = -1
-
-    def status(self):
-        """Reads to the end; the exit code, negative for a signal."""
-        while self._read():
-            pass
-        return self.wait()
 
 
 def await_session(terminal):
