@@ -13,7 +13,7 @@ import time
 
 import checker
 import history
-from hosts import DIES_WITH_US, etcd, free_ports, until
+from hosts import DIES_WITH_US, free_ports, until
 
 LIMIT, TTL = 150, 2  # s
 WORKERS = 3
@@ -22,7 +22,9 @@ PROGRAMS = ("etcd", "etcdctl")
 
 def serve(folder):
     """An etcd of our own on free ports, and where it listens."""
-    words, client = etcd("etcd", os.path.join(folder, "etcd"), free_ports(2))
+    client, peer = (f"http://127.0.0.1:{port}" for port in free_ports(2))
+    words = ["etcd", "--data-dir", os.path.join(folder, "etcd"), "--listen-client-urls", client, "--advertise-client-urls", client,
+             "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}"]
     with open(os.path.join(folder, "etcd.txt"), "wb") as log:
         server = subprocess.Popen(DIES_WITH_US + words, stdout=log, stderr=log)
     until(lambda: server.poll() is not None or etcdctl(client, "endpoint", "health").wait() == 0, "an etcd")

@@ -9,7 +9,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "../harness"))
-from harness import DIES_WITH_US, environment, etcd, free_ports, refusal, until  # noqa: E402, F401: others import them from here
+from harness import DIES_WITH_US, environment, free_ports, refusal, until  # noqa: E402, F401: others import them from here
 
 NOBODY = "02:00:00:00:de:ad"  # the link address of no host: what is sent there is lost silently
 

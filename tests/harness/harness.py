@@ -47,10 +47,3 @@ def refusal(*words):
     except OSError as error:
         return str(error)
     return "" if tried.returncode == 0 else (tried.stderr.strip() or f"{words[0]} failed")
-
-
-def etcd(program, folder, ports):
-    """The command line of an etcd of the test's own, and where it answers."""
-    client, peer = (f"http://127.0.0.1:{port}" for port in ports)
-    return [program, "--data-dir", folder, "--listen-client-urls", client, "--advertise-client-urls", client,
-            "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}"], client
