@@ -3,7 +3,7 @@
 #   --commit    all others that a commit must pass, and those of what parses and decides under a sanitizer: ten minutes more
 #   --nightly   what is left: more seeds, longer, other servers, threads under a sanitizer, clang-tidy of all files, each file compiled by itself
 #   --install   installs what all tests need, and runs none
-# For speed the first two compile several files at once. Needs root or sudo only to install what is missing. Closes with what was skipped
+# For speed the first two compile all files of a folder as one. Needs root or sudo only to install what is missing. Closes with what was skipped
 # or repeated, how to repeat what failed, and the counts.
 set -eu
 

@@ -193,10 +193,10 @@ MUTANT("words of a grant that are not known are dropped",
 MUTANT("the word of an attempt is kept when the hold is unfolded",
        {"words = string.gsub(words, TRY, '')", ""});
 
-constexpr Millis kMonth = 720h;
+constexpr Millis kThirtyDays = 720h;
 
 lock::Once month(const std::string& label) {
-  return {lock::OnceKind::period, "month:" + label, kMonth, {}};
+  return {lock::OnceKind::period, "month:" + label, kThirtyDays, {}};
 }
 
 Ask attempt_of(const lock::Once& once, uint64_t number = 1) {
