@@ -6,14 +6,13 @@ load helpers/helpers
 events() { jq -r .event "$1" | paste -sd ' '; }
 
 @test "a run: each event has its time, user, host, pid, command, reason and server; the end of the command its code or signal" {
-  before=$(date +%s)
+  at_noon
   run -7 rlock run --reason why --event-log log logged -- sh -c 'sleep 0.2; exit 7'
-  after=$(date +%s)
   [ "$(events log)" = "acquired exited released" ] || fail "$(cat log)"
-  jq -se --arg user "$(id -un)" --arg host "$(hostname)" --argjson before "$before" --argjson after "$after" '
+  jq -se --arg user "$(id -un)" --arg host "$(hostname)" '
     all(.[]; .schema == 1 and .host == $host and .pid > 0 and .user == $user and .reason == "why" and
       .command == "sh -c '"'sleep 0.2; exit 7'"'" and (.server | length) > 0 and (.owner | test("^[0-9a-f]{32}$")) and .token > 0 and
-      (.time | sub("\\..*"; "Z") | fromdate | . >= $before and . <= $after)) and (map(.pid) | unique | length) == 1 and
+      (.time | contains("T12:0")) and (.time | endswith("Z"))) and (map(.pid) | unique | length) == 1 and
     .[0].waited_ms >= 0 and (.[0] | has("held_ms") | not) and
     .[1].held_ms >= 200 and .[2].held_ms >= .[1].held_ms and (.[1] | has("waited_ms") | not) and
     .[1].exit_code == 7 and (.[1] | has("signal") | not)' log || fail "$(cat log)"

@@ -138,7 +138,7 @@ answered() {
 @test "a server that gave a waiter its position counts as answering: if it fails later, that is 69" {
   own
   hold held
-  queue_up held -w 10 --fail-open -- touch started
+  queue_up held -w 6 --fail-open -- touch started
   end_server "$own_server"
   ends_with 69 "$waiter"
 }

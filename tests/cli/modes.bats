@@ -20,7 +20,7 @@ shown() { rlock status --json "$1" | jq -rc '.locks[0] | [.mode, .slots]'; }
 # slot_of NAME: starts a holder of one of three slots of NAME, whose RLOCK_SLOT becomes $slot; $! is its pid.
 slot_of() {
   mkfifo "slot.$1.$((++slots))"
-  start rlock run -t 8 --slots 3 "$1" -- sh -c 'echo "$RLOCK_SLOT" >"$1"; exec sleep 1000' sh "slot.$1.$slots"
+  start rlock run --slots 3 "$1" -- sh -c 'echo "$RLOCK_SLOT" >"$1"; exec sleep 1000' sh "slot.$1.$slots"
   slot=$(next_line "slot.$1.$slots")
 }
 
@@ -47,9 +47,10 @@ slot_of() {
   slot_of team
   ends_by TERM "$first"
   redis flushall >/dev/null
+  renew_now 1
   eventually held team
   [ "$(rlock status --json team | jq -c '.locks[0] | [.mode, .slots, .holders[].slot]')" = '["slots",3,2]' ]
-  [ "$(rlock run --slots 3 team -c 'echo "$RLOCK_SLOT"')" = 1 ]
+  [ "$(rlock run --slots 3 crew -c 'echo "$RLOCK_SLOT"')" = 1 ]
 }
 
 @test "RLOCK_SLOT belongs to runs with --slots, and nested runs have that of the outer run" {
@@ -58,28 +59,17 @@ slot_of() {
   [ "$(rlock run plain -c "$shown")" = none ]
   [ "$(rlock run --slots 1 plain -c "$shown")" = 1 ]
   [ "$(rlock run -s book -c "$shown")" = none ]
-  [ "$(rlock run --slots 3 team -c "$shown")" = 1 ]
-  [ "$(rlock run --slots 3 team -- rlock run --slots 3 team -c "$shown")" = 1 ]
-  [ "$(rlock run --slots 3 team -- rlock run other -c "$shown")" = none ]
-  [ "$(RLOCK_URL=unix:///none rlock run --fail-open --connect-timeout 0.2 --slots 3 team -c "$shown" 2>/dev/null)" = none ]
+  [ "$(rlock run --slots 3 crew -c "$shown")" = 1 ]
+  [ "$(rlock run --slots 3 crew -- rlock run --slots 3 crew -c "$shown")" = 1 ]
+  [ "$(rlock run --slots 3 crew -- rlock run other -c "$shown")" = none ]
+  [ "$(RLOCK_URL=unix:///none rlock run --fail-open --connect-timeout 0.2 --slots 3 crew -c "$shown" 2>/dev/null)" = none ]
   [ "$(rlock acquire -n --ttl 1m --json alone | jq .slot)" = null ]
 }
 
-@test "a freed slot goes to the next in line" {
-  hold line --slots 2
-  another line --slots 2
-  queue_up line --slots 2 -- touch served
-  hand_over line
-  [ -e served ]
-}
-
-@test "with differing --slots the smallest applies, and status shows it" {
+@test "with differing --slots status shows the smallest, which applies" {
   hold mixed --slots 3
-  [ "$(shown mixed)" = '["slots",3]' ]
-  run -75 rlock run -n mixed -- true
   another mixed --slots 2
   [ "$(shown mixed)" = '["slots",2]' ]
-  run -75 rlock run -n --slots 3 mixed -- true
   run -0 rlock status mixed
   [[ $output == *"2 of 2 slots"* ]] || fail "$output"
   [[ $output == *"mode     slots, up to 3 holders"* ]] || fail "$output"
@@ -98,19 +88,6 @@ slot_of() {
   let_go book2
 }
 
-@test "a shared waiter behind an exclusive one waits its turn" {
-  hold fair -s
-  queue_up fair -- sh -c 'echo writer >>order'
-  local writer=$waiter
-  queue_up fair -s -- sh -c 'echo reader >>order'
-  local reader=$waiter
-  run -75 rlock run -n -s fair -- true
-  let_go fair
-  ends_with 0 "$writer"
-  ends_with 0 "$reader"
-  [ "$(cat order)" = $'writer\nreader' ]
-}
-
 @test "--max-queue N: busy at once where N already wait, and nothing is left in the queue" {
   hold short
   refuses 75 short busy -- rlock run --max-queue 0 short -- true
@@ -123,20 +100,20 @@ slot_of() {
 }
 
 @test "a dead waiter is no entry that --max-queue counts for long" {
-  own
-  hold purged
+  hold purged -t 1h
   queue_up purged
-  kill -KILL "$!"
+  ends_by KILL "$waiter"
   run -75 rlock run -n --max-queue 1 purged -- true
-  redis --raw zadd 'rlock:{purged}:alive' 1 "$(redis --raw zrange 'rlock:{purged}:alive' 0 0)" >/dev/null
+  moved 15
   queue_up purged --max-queue 1
   hand_over purged
 }
 
 @test "after FLUSHALL a shared hold comes back in its mode" {
   own
-  hold both -t 8 -s
+  hold both -s
   redis flushall >/dev/null
+  renew_now 1
   eventually held both
   [ "$(shown both)" = '["shared",null]' ]
   let_go both

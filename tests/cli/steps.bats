@@ -24,11 +24,13 @@ EOF
 }
 
 @test "a pipeline that is cancelled in the middle frees the lock when the lease ends" {
-  start bash -c 'owner=$(rlock acquire cancelled --ttl 2) && echo "$owner" >owner && sleep 1000'
+  start bash -c 'owner=$(rlock acquire cancelled --ttl 1h) && echo "$owner" >owner && sleep 1000'
   local pipeline=$!
   eventually test -s owner
   kill -TERM "$pipeline"
-  run -0 rlock run -w 30 cancelled -- true
+  run -75 rlock run -n cancelled -- true
+  moved 3600
+  run -0 rlock run -n cancelled -- true
   refuses 76 cancelled "no longer held" -- rlock release cancelled --owner "$(cat owner)"
 }
 
@@ -48,12 +50,9 @@ EOF
   says self "force-unlock"
 }
 
-@test "a token that was never issued is not put back, and tokens go on growing" {
-  run -76 --separate-stderr rlock renew typo --owner 00000000000000000000000000000001 --token 9007199254740991 --ttl 1s
-  says typo "never issued token 9007199254740991"
-  for i in 1 2 3; do rlock run typo -- sh -c 'echo "$RLOCK_TOKEN"' >>tokens; done
-  sort -n -u -c tokens
-  [ "$(tail -n 1 tokens)" -lt 9007199254740991 ]
+@test "a token that was never issued is not put back" {
+  refuses 76 typo "never issued token 9007199254740991" -- \
+    rlock renew typo --owner 00000000000000000000000000000001 --token 9007199254740991 --ttl 1s
 }
 
 @test "acquire prints the owner id and nothing else" {
@@ -151,8 +150,9 @@ EOF
 }
 
 @test "renew after the lease has ended: 76 without the token, put back with it" {
-  lease ended --ttl 1
-  eventually free ended
+  lease ended --ttl 1h
+  moved 3600
+  free ended
   refuses 76 ended "no longer held" "$owner" "has ended" -- rlock renew ended --owner "$owner"
   free ended
   run -0 --separate-stderr rlock renew ended --owner "$owner" --token "$token" --ttl 1m
@@ -163,8 +163,9 @@ EOF
 }
 
 @test "renew after another one had the lock: 76 with the token too, and who has it" {
-  lease handed --ttl 1
-  hold handed --reason "the next one" -w 30
+  lease handed --ttl 1h
+  moved 3600
+  hold handed --reason "the next one"
   refuses 76 handed "the next one" -- rlock renew handed --owner "$owner"
   refuses 76 handed "the next one" -- rlock renew handed --owner "$owner" --token "$token"
   refuses 76 handed "taken by $(id -un)@$(hostname)" -- rlock renew handed --owner "$owner" --token "$token" --ttl 1m
@@ -202,8 +203,9 @@ EOF
   quietly rlock release back --owner "$owner"
   nothing_left back
   quietly rlock release back --owner "$owner"
-  owner=$(rlock acquire back --ttl 1)
-  hold back -w 30
+  owner=$(rlock acquire back --ttl 1h)
+  moved 3600
+  hold back
   refuses 76 back "no longer held" "pid $holder" -- rlock release back --owner "$owner"
   held back
   let_go back

@@ -14,7 +14,7 @@ job=(spec jobTemplate spec)
 
 @test "a CronJob in two clusters does its job once; a skip and a second pod are no failures" {
   arguments kubernetes/cronjob.yaml "${job[@]}" template spec containers 0 args
-  not_at_midnight
+  at_noon
   program bin/nightly-job 'echo ran >>nightly; echo $$ >running; sleep 1'
   start "${argv[@]}"
   local first=$!

@@ -13,7 +13,7 @@ begin_recipe() {
 @test "catch-up: a later try does the job that failed, once a day; what finds it done or running succeeds" {
   recipe "A JOB THAT CATCHES UP, AS WITH ANACRON" | sed 's/^@reboot *//; s/^17 \* \* \* \* *//' >tries
   [ "$(wc -l <tries)" -eq 2 ] || fail "$(cat tries)"
-  not_at_midnight
+  at_noon
   program bin/report 'echo failed >>ran; exit 7'
   while read -r try; do run -7 sh -c "$try"; done <tries
   hold report
@@ -101,15 +101,12 @@ begin_recipe() {
   program bin/fetch-report 'echo >>ran; exit 7'
   for _ in 1 2 3; do run -7 sh -c "$(recipe "AT MOST THREE STARTS AN HOUR")"; done
   begin_recipe "AT MOST THREE STARTS AN HOUR"
+  waiter=$!
   eventually waiting 1 api
   [ "$(wc -l <ran)" -eq 3 ]
   [ "$(rlock status --json api | jq '[.locks[0].holders[] | select(.left_ms > 3000000)] | length')" -eq 3 ] || fail "$(rlock status api)"
-  # The same with an hour of one second.
-  kill "$!"
-  reset_server
-  began=$(date +%s%3N)
-  for _ in 1 2 3 4; do run -7 sh -c "$(recipe "AT MOST THREE STARTS AN HOUR" | sed 's/1h/1s/')"; done
-  [ $(($(date +%s%3N) - began)) -ge 1000 ]
+  moved 3600
+  ends_with 7 "$waiter"
 }
 
 @test "worktrees: all of a repository share one server, two of them build at a time, and one has the port" {

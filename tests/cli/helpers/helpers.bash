@@ -10,6 +10,8 @@ PATH=$(dirname "${RLOCK:?set it to the rlock under test}"):$PATH:$helpers
 unset RLOCK_USER RLOCK_PASSWORD REDISCLI_AUTH RLOCK_PREFIX
 # The tests of configuration files name their own.
 export RLOCK_CONFIG=/dev/null PYTHONDONTWRITEBYTECODE=1
+: "${CLOCK_LIBRARY:=$(dirname "$RLOCK")/../tests/support/libshifted_clock.so}"
+[ -e "$CLOCK_LIBRARY" ] || { echo "no $CLOCK_LIBRARY: build shifted_clock, or set CLOCK_LIBRARY" >&2 && return 1; }
 
 # rlock ARG…: the program; what it prints with --json is kept, and validated when the file of tests is over.
 rlock() {
@@ -26,14 +28,16 @@ rlock() {
 # ---- servers ----
 
 # serve FOLDER ARG…: a redis-server in FOLDER, on FOLDER/s alone, with the settings of FOLDER/conf where that is. It may still be
-# loading its data.
+# loading its data. Its clock is that of the host until `moved`.
 serve() {
   local folder=$1 settings=()
   shift
   mkdir -p "$folder"
   rm -f "$folder/s" "$folder/pid"
   [ ! -e "$folder/conf" ] || settings=("$folder/conf")
-  redis-server "${settings[@]}" --port 0 --unixsocket "$folder/s" --dir "$folder" --save '' --daemonize yes \
+  [ -e "$folder/clock" ] || printf '\0\0\0\0' >"$folder/clock"
+  LD_PRELOAD=$CLOCK_LIBRARY CLOCK_SHIFT_FILE=$folder/clock \
+    redis-server "${settings[@]}" --port 0 --unixsocket "$folder/s" --dir "$folder" --save '' --daemonize yes \
     --pidfile "$folder/pid" --logfile "$folder/log" "$@" >/dev/null 3>&- 4>&-
   eventually answers "$folder"
   eventually test -s "$folder/pid"
@@ -41,6 +45,15 @@ serve() {
 
 # answers FOLDER: the server there, if only to ask for a password.
 answers() { redis-cli -s "$1/s" ping >/dev/null 2>&1; }
+
+# moved N: the server's clock is N seconds later from now on, also in the tests that come after this one. Leases, heartbeats, closures
+# and cool-downs end by it: a run that waits has to ask again within 15 s, and what a run counts itself is not moved (--wait, --max-run,
+# its renewals and the end of its lease).
+moved() {
+  local seconds=$(($(od -An -td4 "$SERVER/clock") + $1)) bits text=
+  for bits in 0 8 16 24; do text+=$(printf '\\x%02x' $((seconds >> bits & 255))); done
+  printf %b "$text" 1<>"$SERVER/clock"
+}
 
 # It has nothing to save, so that KILL does no harm.
 end_server() {
@@ -345,8 +358,8 @@ free() {
 # blocked N: so many clients wait at the server for a message.
 blocked() { [ "$(redis client list | grep -c 'cmd=blpop')" -eq "$1" ]; }
 
-# not_at_midnight: the day does not end within this minute.
-not_at_midnight() { while [ "$(date +%H%M)" = 2359 ]; do sleep 1; done; }
+# at_noon: for what the test starts from now on, this host's clock is at noon, in UTC: the day does not end.
+at_noon() { export LD_PRELOAD=$CLOCK_LIBRARY CLOCK_SHIFT=$((43200 - $(date +%s) % 86400)); }
 
 # about NAME FIELD: of the only holder of NAME.
 about() { rlock status --json "$1" | jq -r ".locks[0].holders[0].$2"; }
@@ -361,6 +374,24 @@ one_more() {
   "$@" >/dev/null
   before=$(grep -c "\"event\":\"$event\"" log || true)
   eventually logged "$event" $((before + 1))
+}
+
+# renew_now N: the N runs at the server lose their connections. A holder renews then at once, but not again within half a minute,
+# nor after its clock was moved: then at its time.
+renew_now() {
+  eventually blocked "$1"
+  redis client kill type normal >/dev/null
+}
+
+# just_renewed NAME: its lease of an hour.
+just_renewed() { [ "$(about "$1" left_ms)" -gt 3000000 ]; }
+
+# outlasts NAME: the holder of NAME, the only run at the server, has a lease of an hour, and renews it: it has the lock for longer.
+outlasts() {
+  moved 3000
+  renew_now 1
+  eventually just_renewed "$1"
+  moved 3000
 }
 
 # ---- acquire, renew and release ----
