@@ -176,20 +176,6 @@ queued_work() { queue_up job "$@" -- sh -c 'echo >>ran'; }
   nothing_left job
 }
 
-@test "nested runs do not report: the outer run's success counts" {
-  run -0 rlock run --once v1 job -- sh -c 'rlock run job -- true; exit 0'
-  found_done --once v1
-  run -3 rlock run --once v2 job -- sh -c 'rlock run job -- true; exit 3'
-  work --once v2
-  times 1
-}
-
-@test "a success that the server cannot confirm: a warning, and the exit code stays" {
-  own
-  run -0 --separate-stderr rlock run -t 6 --once v1 job -- sh -c 'kill -KILL "$(cat "$1")"' sh "$own_server/pid"
-  says "its success is not recorded; it may run again"
-}
-
 @test "a second TERM ends the attempts to record a success at a server that is gone" {
   own
   start sh -c 'exec rlock run -t 1d --event-log log --once v1 job -- sh -c '\''kill -KILL "$(cat "$1")"'\'' sh "$1" 2>said' sh "$own_server/pid"

@@ -3,15 +3,6 @@ load helpers/helpers
 
 rfc3339='^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$'
 
-@test "status of a held lock, for people: who, where, since when, why" {
-  hold shown --reason "nightly import"
-  run -0 rlock status shown
-  for text in shown held "$(id -un)@$(hostname)" "$holder" "nightly import" "sh -c"; do
-    [[ $output == *"$text"* ]] || fail "\"$text\" is not in: $output"
-  done
-  let_go shown
-}
-
 @test "status --json has every field, and mode and slots show the limit" {
   hold exact -t 20 --reason why
   rlock status --json exact >status
@@ -125,24 +116,6 @@ rfc3339='^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$'
   next_line up
   [ "$(about long command | tr -d '\n' | wc -c)" -le 203 ]
   echo 1<>go
-}
-
-@test "queue shows who waits, in order of service" {
-  hold line
-  queue_up line --reason first
-  local first=$waiter
-  queue_up line --reason second
-  rlock queue --json line >queue
-  jq -e --arg user "$(id -un)" --arg host "$(hostname)" --argjson pid "$first" --arg time "$rfc3339" '
-    .schema == 1 and .name == "line" and [.waiters[].position] == [1, 2] and
-    [.waiters[].reason] == ["first", "second"] and (.waiters[0] | (.owner | test("^[0-9a-f]{32}$")) and .host == $host and
-      .pid == $pid and .user == $user and .command == "true" and (.since | test($time)) and
-      .waiting_ms >= 0 and .mode == "exclusive")' queue || fail "$(cat queue)"
-  run -0 rlock queue line
-  [[ $output == *first*second* ]] || fail "$output"
-  [ "$(rlock status --json line | jq '.locks[0].waiters')" -eq 2 ]
-  jq -e '[.waiters[].starts_in_ms] == [null, null]' queue
-  let_go line
 }
 
 @test "queue shows when each waiter can expect the lock, after three successes" {

@@ -2,8 +2,8 @@
 # Requests to end; supervision/cancel_test.py and tree_test.py have what they do to a tree of processes.
 load helpers/helpers
 
-@test "TERM, INT, HUP and QUIT end the job, and the lock is free only after it is gone" {
-  for signal in TERM INT HUP QUIT; do
+@test "HUP and QUIT end the job, and the lock is free only after it is gone" {
+  for signal in HUP QUIT; do
     hold_alone ended
     kill "-$signal" "$holder"
     run -0 rlock run ended -- flock -n alone true
@@ -45,7 +45,7 @@ load helpers/helpers
 
 @test "a stopped job is resumed to act on a request to end" {
   is_stopped() { [[ $(ps -o stat= -p "$said") == T* ]]; }
-  for signal in TERM INT HUP QUIT; do
+  for signal in TERM INT; do
     hold_with 'echo $$ >up; kill -STOP $$; echo >resumed' stopped
     eventually is_stopped
     ends_by "$signal" "$holder"

@@ -30,13 +30,6 @@ leave() { hold_with 'setsid sh -c "echo \$\$ >up; exec sleep 1000" & exit 5' "$1
   eventually gone "$said"
 }
 
-@test "force-unlock ends what was left behind, 76" {
-  leave forced
-  run -0 rlock force-unlock forced --yes
-  ends_with 76 "$holder"
-  grep -q forced err
-}
-
 @test "the server that a nested run starts for local: is neither waited for nor ended" {
   run -4 rlock run --wait-descendants around -- sh -c "rlock run -u 'local:$here/local' in -- true; exit 4"
   redis-cli -s local/rlock.sock ping

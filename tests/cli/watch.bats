@@ -38,19 +38,9 @@ seen() { grep -q -- "$1" "$2"; }
   scene server_hangs
 }
 
-@test "a server of a quorum that hangs is named" {
-  quorum 3
-  HANGING=$quorum_folder/3 scene one_hangs
-}
-
 @test "a signal or ^Z gives the terminal back" {
   own
   (trap '' HUP INT TERM && scene signals)  # as nohup and a background job of a shell have it
-}
-
-@test "two commands a second up to 20 locks, four beyond" {
-  own
-  scene load
 }
 
 @test "elsewhere there is one object for each difference" {

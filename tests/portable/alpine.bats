@@ -78,22 +78,6 @@ inside() {
   [ "${lines[-1]}" = next ] || fail "$output"
 }
 
-@test "when the lease cannot be renewed there, rlock ends the command and all of its descendants" {
-  inside 'rlock run -t 3s nightly -- sh -c ". /words; tree" &
-    pids=$(pids)
-    code=0
-    wait $! || code=$?
-    gone $pids
-    exit $code' >log 2>&1 &
-  started+=($!)
-  local there=$! server
-  eventually test -s root/tmp/pids
-  server=$(cat root/redis/pid)
-  kill -STOP "$server"
-  ends_with 76 "$there" || fail "$(cat log)"
-  kill -CONT "$server"
-}
-
 @test "a TERM there ends the command, and the lock is free" {
   run -0 inside 'rlock run nightly -- sh -c ". /words; tree" &
     run=$!

@@ -38,23 +38,6 @@ each_pair() {
   each_pair
 }
 
-@test "where it is busy, flock exits with 1 and rlock with 75, and both with the code of -E" {
-  programs
-  hold job
-  start flock job.lock sh -c 'exec 9<>flock.go; echo >daemon.runs; read -r _ <&9'
-  read -r _ <daemon.runs
-  compare() {
-    [[ $1 == *" -n "* || $1 == *" -w "* ]] || return 0
-    local code=1 ours=75
-    if [[ $1 == *" -E 9 "* ]]; then code=9 ours=9; fi
-    run "-$code" sh -c "$1"
-    run "-$ours" sh -c "$2"
-  }
-  each_pair
-  let_go job
-  echo 1<>flock.go
-}
-
 started_daemons() { [ "$(wc -l <daemons)" -eq "$1" ]; }
 
 @test "for a daemon that the command left behind flock holds the lock, and rlock with --wait-descendants" {

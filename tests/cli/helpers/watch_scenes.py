@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 sys.path.append(os.path.join(os.path.dirname(__file__), "../../harness"))
 from redis_server import RedisServer  # noqa: E402
@@ -144,22 +143,6 @@ def server_hangs():
     os.kill(server, signal.SIGCONT)
 
 
-def one_hangs():
-    """One server of a quorum stops: it is named, with and without a lock on the screen."""
-    screen = watch()
-    screen.until("nothing is held")
-    with open(os.environ["HANGING"] + "/pid", encoding="utf-8") as file:
-        server = int(file.read())
-    os.kill(server, signal.SIGSTOP)
-    screen.until("1 server does not answer: " + os.environ["HANGING"])
-    rlock("acquire", "deploy", "--ttl", "50s")
-    screen.until(lambda: "held" in line_of(screen, "deploy") and "1 server does not answer" in screen.text())
-    os.kill(server, signal.SIGCONT)
-    screen.until(lambda: "not answer" not in screen.text())
-    screen.type("q")
-    assert screen.status() == 0
-
-
 def signals():
     """A signal restores the terminal and ends rlock; ^Z stops it, and it draws again when it is resumed."""
     rlock("acquire", "deploy", "--ttl", "20m")
@@ -184,35 +167,6 @@ def signals():
     screen.type("q")
     screen.until("code 0")
     screen.status()
-
-
-def calls():
-    """How often clients have called what a watch calls; the scripts themselves call none of these."""
-    text = subprocess.run(["redis-cli", "-s", os.environ["SERVER"] + "/s", "info", "commandstats"], check=True,
-                          capture_output=True, text=True).stdout
-    found = dict(re.findall(r"cmdstat_(\w+):calls=(\d+)", text))
-    return [int(found.get(word, 0)) for word in ("evalsha", "eval", "scan")]
-
-
-def load():
-    """At most two commands a second up to 20 locks, four beyond; a batch of scripts counts as one."""
-    made = 0
-    for count, most in ((20, 2), (120, 4)):
-        while made < count:
-            rlock("acquire", f"load-{made:03}", "--ttl", "20m")
-            made += 1
-        screen = watch(rows=60)
-        screen.until(f"{count} locks")
-        began, before = time.monotonic(), calls()
-        while time.monotonic() - began < 8:
-            screen.take(0.1)
-        scripts, texts, scans = (after - start for start, after in zip(before, calls()))
-        seconds = time.monotonic() - began
-        screen.type("q")
-        assert screen.status() == 0
-        batches = (scripts + texts) / min(count, 100)
-        assert 1 <= batches <= seconds + 1, (count, scripts, seconds)
-        assert batches + scans <= most * (seconds + 1), (count, scripts, scans, seconds)
 
 
 globals()[sys.argv[1]]()
