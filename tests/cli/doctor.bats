@@ -142,18 +142,13 @@ mends() {
 
 @test "what doctor advises about the server's settings mends them, also for the time after a restart" {
   own_server=$(mktemp -d)
-  printf '%s\n' 'port 0' 'daemonize yes' 'save ""' 'maxmemory-policy allkeys-lru' "dir $own_server" \
-    "unixsocket $own_server/s" "pidfile $own_server/pid" "logfile $own_server/log" >"$own_server/conf"
+  echo 'maxmemory-policy allkeys-lru' >"$own_server/conf"
+  serve "$own_server"
   export RLOCK_URL="unix://$own_server/s" SERVER=$own_server
-  redis-server "$own_server/conf" 3>&- 4>&-
-  eventually answers "$own_server"
   mends eviction
   mends persistence
   eventually grep -q '^appendfsync always' "$own_server/conf"
-  end_server "$own_server"
-  rm -f "$own_server/s" "$own_server/pid"
-  redis-server "$own_server/conf" 3>&- 4>&-
-  eventually answers "$own_server"
+  restart
   [ "$(state eviction) $(state persistence)" = "ok ok" ]
 }
 
