@@ -115,7 +115,7 @@ waiter_differs() {
   in_use 5
   hold job -t 12s --event-log log
   signal_server STOP 1 4
-  eventually logged renewed 2
+  eventually logged renewed
   queue_up job -- touch served
   hand_over job
   rlock run other -- true

@@ -4,7 +4,8 @@ load helpers/helpers
 
 @test "connections that the server kills are replaced, and the command never notices" {
   hold killed -t 12 --event-log log
-  one_more renewed renew_now 1
+  renew_now 1
+  eventually logged renewed
   one_more renewed redis client kill type normal
   let_go killed
   nothing_left killed
@@ -70,8 +71,11 @@ first_renewal() { jq -r 'select(.event == "renewed") | .held_ms' log | head -n 1
 
 @test "CLIENT PAUSE for less than the lease is waited for" {
   own
-  hold paused -t 12 --event-log log
-  one_more renewed redis client pause 5000
+  hold paused --event-log log
+  renewal_held_up
+  ! logged renewed || fail "$(cat log)"
+  redis client unpause >/dev/null
+  eventually logged renewed
   let_go paused
   nothing_left paused
 }
@@ -151,8 +155,9 @@ traced() { grep -q '^TracerPid:.*[1-9]' "/proc/$1/status"; }
   local tracer=$!
   eventually traced "$holder"
   # The renewal thread connects, and reads the password again.
-  one_more renewed
-  for _ in 1 2; do one_more renewed redis client kill type normal; done
+  renew_now 1
+  eventually logged renewed
+  one_more renewed redis client kill type normal
   [ "$(find "/proc/$holder/task" -mindepth 1 -maxdepth 1 | wc -l)" -gt 2 ]
   ends_by KILL "$tracer"
   let_go hung

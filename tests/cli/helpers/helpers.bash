@@ -383,6 +383,14 @@ renew_now() {
   redis client kill type normal >/dev/null
 }
 
+# renewal_held_up: the only run at the server renews, and the server is paused meanwhile.
+renewal_held_up() {
+  redis client pause 1000000 write >/dev/null
+  renew_now 1
+  eventually holds_up evalsha
+}
+holds_up() { redis client list | grep -q "flags=b.* cmd=$1 "; }
+
 # just_renewed NAME: its lease of an hour.
 just_renewed() { [ "$(about "$1" left_ms)" -gt 3000000 ]; }
 
