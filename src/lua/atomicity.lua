@@ -1,4 +1,3 @@
---!df flags=
 -- atomicity: reads a number, spends some time, and writes it back one greater. Where scripts run concurrently, one of
 -- two increments is lost.
 -- KEYS: a hash. Returns: the number written

@@ -5,8 +5,8 @@ HEARTBEAT = 15000         -- and is dropped unless it does within three of its s
 NEAR = 64                 -- waiters that are near the head, and by how many places the slice grows
 MOST_SLICES = 4
 TOMBSTONE = 60000         -- how long the end of an owner is remembered, at least
-OVERDUE = 15000           -- how long a tombstone may stay that counts no more
-META_LIFE = 2592000000    -- 30 days. For as long, three find a lease that has ended: inspect, a late renewal, and the next
+FORM = 1                  -- the number of the stored form; within 1.x it stays
+KEPT = 2592000000         -- 30 days. For as long, three find a lease that has ended: inspect, a late renewal, and the next
                           -- script that writes, which lists and counts its run
 HOUR = 3600000
 RUNS = 100                -- rows in the history, unless the last run asked for another number

@@ -1,28 +1,32 @@
--- first: moves a waiter to the head of the queue: one that may pass a closure before all, another one behind those.
--- ARGV: owner, its record, which now says who moved it
--- Returns: moved (also where it was there before) | holds | absent
-local owner, record = unpack(ARGV)
-local caller, reply
+-- first: moves a waiter to the head of the queue: one that may pass a closure before all, another one behind those. May be sent
+-- again.
+-- include: memory lines holders queue sweep acl
+-- Arguments:
+--   owner, record  the record now says who moved it
+-- Replies:
+--   moved   also if it was at the head before
+--   holds, absent
+local owner = args.owner
 
-local denial = s.denial()
-if denial then return redis.error_reply(denial) end
-call('LLEN', HISTORY)
-call('ZCARD', RELEASED)
-if s.unswept then s.sweep_ended() end
-local ticket = s.queue_ticket(owner)
+local denied_command = denial()
+if denied_command then return redis.error_reply(denied_command) end
+sweep()
+local ticket, line, beat_ends = queue_ticket(owner), read_line(owner), call('ZSCORE', ALIVE, owner)
 if ticket then
-  local passed = s.int(now_us - AHEAD / 2)
-  local from = tonumber(ticket) < tonumber(passed) and '-inf' or passed
-  local head = call('ZRANGEBYSCORE', QUEUE, from, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  local passed = now_us - AHEAD / 2
+  local head = call('ZRANGEBYSCORE', QUEUE, ticket < passed and '-inf' or int(passed), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
   if head[1] ~= owner then
     -- The first write is one that a server refuses whose memory is full.
-    call('HSET', WHO, owner, record)
-    call('ZADD', QUEUE, 'XX', s.int(math.max(1, head[2] - 1)), owner)
+    if line then
+      line.record = args.record
+      write_line(owner, line)
+    end
+    call('ZADD', QUEUE, 'XX', int(math.max(1, head[2] - 1)), owner)
     -- Until its next request its heartbeat counts as that of one near the head.
-    call('ZADD', ALIVE, 'XX', math.floor(call('ZSCORE', ALIVE, owner)), owner)
-    s.admit()
+    call('ZADD', ALIVE, beat_ends and math.floor(beat_ends) or now + HEARTBEAT, owner)
   end
   reply = {'moved'}
 else
-  reply = {s.held_until(owner) and 'holds' or 'absent'}
+  reply = {held_until(owner) and 'holds' or 'absent'}
 end
+-- include: finish

@@ -1,33 +1,37 @@
--- force_unlock: an operator breaks a lock. A holder that responds is revoked, and counts until it confirms or its
--- lease ends; one that does not respond is freed at once, and with `now` every holder is.
--- ARGV: confirmed|now, note (who does it and why), then owner and token of each that is to be broken; token 0: any
--- Returns: forced holders counting next-or-false broken-before | free | nomatch | more
---          (broken-before: the owners that this very request, known by its note, had broken; its reply was lost)
-local when, note = ARGV[1], ARGV[2]
-
-local caller, reply
+-- force_unlock: an operator breaks a lock. A holder that responds is revoked, and counts until it confirms or its lease ends; one
+-- that does not respond is freed at once, and with `now` every holder is. May be sent again.
+-- include: memory tombstones lines holders queue history sweep admit
+-- Arguments:
+--   now      1: the holders are not waited for
+--   note     who does it and why
+--   targets  `owner=token owner=token` of those that are to be broken; token 0: whatever token it has
+-- Replies:
+--   forced   broken: the holders; counting: the owners of those that count until they confirm; next: the owner that was granted the
+--            lock, if one was; before: the owners that this very request, known by its note, had broken when its reply was lost
+--   free, nomatch, more
+local note = args.note
 
 -- The run of a cool-down is in the history already: its row gets the note.
 local function note_cooldown(line)
-  local at, row = s.row_of(line.token)
-  local before, result, record = string.match(row or '', '^(run %d+ %d+ %d+ %l+ )([^ +]+) (.*)$')
-  if before then call('LSET', HISTORY, at, before .. s.with_note(result, note) .. ' ' .. record) end
+  local place, row = row_of(line.token)
+  if not row then return end
+  row.note = quoted(note)
+  write_history(row, place)
 end
 
 local function break_hold(owner)
-  local line = s.read_line(owner)
+  local line, ends = read_line(owner), held_until(owner)
   if call('HEXISTS', WHO, '!' .. owner) == 0 then call('HSET', WHO, '!' .. owner, note) end
-  s.wake(owner, 'revoked')
-  if line.responsive ~= '0' and when ~= 'now' then
+  wake(owner, 'revoked')
+  if line.responsive ~= '0' and not args.now then
     line.state = 'revoked'
-    call('HSET', WHO, '+' .. owner, s.line_text(line), '@' .. owner, line.entries)
+    write_line(owner, line)
     return true
   end
-  local ends = s.held_until(owner)
-  s.remove_holder(owner)
-  if line.state == 'cooldown' then note_cooldown(line) else s.note_run(owner, line, 'forced', '-') end
-  s.forget(owner)
-  s.add_tombstone(owner, FORCED, ends)
+  remove_holder(owner)
+  if line.state == 'cooldown' then note_cooldown(line) else note_run(owner, line, 'forced', '-') end
+  forget_line(owner)
+  add_tombstone(owner, FORCED, ends)
   return false
 end
 
@@ -35,45 +39,38 @@ end
 local function holders_of(owner, token)
   local found = {}
   for _, holder in ipairs({owner, '~' .. owner}) do
-    if s.held_until(holder) and (token == '0' or s.read_line(holder).token == token) then
-      found[#found + 1] = holder
-    end
+    if held_until(holder) and (token == 0 or read_line(holder).token == token) then found[#found + 1] = holder end
   end
   return found
 end
 
 -- The same note means that this request was carried out before, and its reply was lost.
 local function broken_before(owner)
-  if note == '' then return false end
-  for _, holder in ipairs({owner, '~' .. owner}) do
-    if s.tombstone(holder) == FORCED and s.note_of(holder) == note then return true end
+  for _, holder in ipairs(note ~= '' and {owner, '~' .. owner} or {}) do
+    if tombstone(holder) == FORCED and note_of(holder) == note then return true end
   end
   return false
 end
 
-call('LLEN', HISTORY)
-call('ZCARD', RELEASED)
-s.touch()
-s.unfold()
-if s.unswept then s.sweep_ended() end
-if s.must_retry then
+touch()
+sweep()
+if must_retry then
   reply = {'more'}
 else
-  local broken, counting, before = {}, {}, {}
-  local free = not s.some_holder()
-  for i = 3, #ARGV, 2 do
-    local found = holders_of(ARGV[i], ARGV[i + 1])
+  local broken, counting, before, free = {}, {}, {}, not some_holder()
+  for owner, token in string.gmatch(args.targets, '(%S+)=(%d+)') do
+    local found = holders_of(owner, tonumber(token))
     for _, holder in ipairs(found) do
-      broken[#broken + 1] = s.describe(holder, s.held_until(holder))
+      broken[#broken + 1] = describe(holder, held_until(holder))
       if break_hold(holder) then counting[#counting + 1] = holder end
     end
-    if #found == 0 and broken_before(ARGV[i]) then before[#before + 1] = ARGV[i] end
+    if #found == 0 and broken_before(owner) then before[#before + 1] = owner end
   end
-  if #broken > 0 and s.n_queue > 0 then s.admit() end
+  admit()
   if #broken == 0 and #before == 0 then
     reply = {free and 'free' or 'nomatch'}
   else
-    reply = {'forced', broken, counting, s.granted, before}
+    reply = {'forced', broken = broken, counting = counting, next = first_granted, before = before}
   end
 end
-
+-- include: finish

@@ -1,51 +1,79 @@
--- The history and the counters: what was held and skipped, newest first.
+-- include: memory words lines
+-- HISTORY: what ran under the lock and who was skipped, and the counters of the memory. A row has the words `kind`, and then
+--   run: token, since, ended, how (released, expired, forced), result (`exit:7`, `signal:9`, `stopped`, or `-`), renewed (when a
+--     run that died was last renewed), note (of the operator who broke the lock or its cool-down, with %XX in it)
+--   skip: times, first, last: skips between two runs share a row, so that they never push runs out; how many of them were done
+--     by another and how many superseded
+--   close: at, ends; open: at
+-- and the record of the owner or the operator.
+
+local function write_history(row, place)
+  changed = true
+  if memory.keep == 0 then return call('DEL', HISTORY) end
+  if place then return call('LSET', HISTORY, place, words_of(row)) end
+  if call('LPUSH', HISTORY, words_of(row)) > memory.keep then call('LTRIM', HISTORY, 0, memory.keep - 1) end
+end
 
 -- The place of the row of the run with this token, and the row.
-function s.row_of(token)
-  local beginning = 'run ' .. token .. ' '
-  for at = 0, s.keep - 1 do
-    local row = call('LINDEX', HISTORY, at)
+local function row_of(token)
+  for place = 0, memory.keep - 1 do
+    local text = call('LINDEX', HISTORY, place)
+    local row = text and read_words(text)
     if not row then return nil end
-    if string.sub(row, 1, #beginning) == beginning then return at, row end
+    if row.kind == 'run' and row.token == token then return place, row end
   end
 end
 
--- How many rows it keeps from now on.
-function s.note_keep(rows)
-  if s.keep == rows then return end
-  s.words = string.gsub(s.words, ' keep=%d+', '')
-  if rows ~= RUNS then s.words = s.words .. ' keep=' .. rows end
-  s.changed = true
+local function quoted(note)
+  local text = string.gsub(note, '[%c =%%|]', function(c) return string.format('%%%02X', string.byte(c)) end)
+  return text ~= '' and text or nil
 end
 
--- Where an operator broke the lock or its cool-down, RESULT ends in `+` and the length of the operator's note, and the
--- note stands before the record.
-function s.with_note(result, note) return note == '' and result or result .. '+' .. #note .. ' ' .. note end
-
--- Each loss is a failure, too; a release without a result (`-`), or of a run that was asked to stop and returned 0
--- (`stopped`), is neither a success nor a failure. A run that was COUNTED when its lease ended is counted no more, but may
--- still be the last success.
-function s.count_failure(ends, took, how, result, counted)
-  if how ~= 'released' then result = how end
-  s.words = string.gsub(s.words, ' failed=%S+', '') .. ' failed=' .. ends .. ',' .. math.max(0, took) .. ',' ..
-            (string.match(result, '^[%w:-]+$') or '?')
-  if counted then return end
-  s.count('streak')
-  s.count('failures')
-  if how ~= 'released' or result == 'lost' then s.count('losses') end
+-- A release without a result (`-`), or of a run that was asked to stop and returned 0 (`stopped`), is neither a success nor a
+-- failure. A run that was `counted` when its lease ended is counted no more, but may still be the last success.
+local function count_run(row, counted)
+  local released, result = row.how == 'released', row.result
+  if released and result == 'exit:0' then
+    local text = words_of(row)
+    if #text > LONGEST_KEPT then text = string.match(text, '^.-| ') end
+    memory.success, memory.streak = text, 0
+  elseif not released or result ~= '-' and result ~= 'stopped' then
+    local how = released and string.match(result, '^[%w:-]+$') or not released and row.how or '?'
+    memory.failed_at, memory.failed_took, memory.failed_how = row.ended, math.max(0, (row.renewed or row.ended) - row.since), how
+    if not counted then
+      memory.streak = memory.streak + 1
+      memory.failures = memory.failures + 1
+      if not released or result == 'lost' then memory.losses = memory.losses + 1 end
+    end
+  end
+  if not counted then memory.runs = memory.runs + 1 end
 end
 
--- skip COUNT FIRST LAST RECORD. All skips between two runs share a row, so that they never push runs out. Where some were
--- skipped since the work was done, or since a newer run superseded them, COUNT is `count/done` or `count/done/superseded`.
+-- Counts a run that ended at ENDED, and returns its row; nil if it has none: a grant that was never claimed ran nothing, and of a
+-- holder whose line was deleted nothing is known. It writes nothing, because inspect counts runs that nobody has swept yet.
+local function run_row(owner, line, how, result, ended)
+  if not line or line.state == 'granted' or line.token == 0 then return nil end
+  local row = {kind = 'run', token = line.token, since = line.since, ended = ended, how = how, result = line.result or result,
+               record = line.record}
+  if how == 'expired' then row.renewed = math.max(line.since, ended - line.ttl) end
+  if how == 'forced' then row.note = quoted(note_of(owner)) end
+  count_run(row, line.counted)
+  return row
+end
+
+local function note_run(owner, line, how, result, ended)
+  local row = run_row(owner, line, how, result, ended or now)
+  if row then write_history(row, line.counted and row_of(line.token)) end
+end
+
 -- HOW: `done`, `superseded` or anything else.
-function s.note_skip(record, how)
-  s.count(how == 'done' and 'done' or 'skips')
-  s.changed = true
-  local newest = call('LINDEX', HISTORY, 0) or ''
-  local times, done, superseded, first = string.match(newest, '^skip (%d+)/?(%d*)/?(%d*) (%d+) ')
-  done = (tonumber(done) or 0) + (how == 'done' and 1 or 0)
-  superseded = (tonumber(superseded) or 0) + (how == 'superseded' and 1 or 0)
-  local kinds = superseded > 0 and '/' .. done .. '/' .. superseded or done > 0 and '/' .. done or ''
-  s.write_history('skip ' .. (times or 0) + 1 .. kinds .. ' ' .. (first or now) .. ' ' .. now .. ' ' .. record, times and 0)
+local function note_skip(record, how)
+  local counter = how == 'done' and 'done' or 'skips'
+  memory[counter] = memory[counter] + 1
+  local newest = read_words(call('LINDEX', HISTORY, 0) or '')
+  local joins = newest.kind == 'skip' and newest.times
+  local row = joins and newest or {kind = 'skip', times = 0, first = now}
+  row.times, row.last, row.record = row.times + 1, now, record
+  if how == 'done' or how == 'superseded' then row[how] = (row[how] or 0) + 1 end
+  write_history(row, joins and 0)
 end
-

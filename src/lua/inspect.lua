@@ -1,28 +1,30 @@
--- inspect: one page of the state of a lock. Reads only: holders whose leases have ended are left out, not swept, and their
--- runs are listed and counted as the next script that writes will do it.
--- ARGV: first holder, holders per page, first waiter, waiters per page; how many rows of the history, else 0
--- Returns: known 0|1, live holders, {holder…}, live waiters, {owner limit since waiting record ticket}…,
---          more holders 0|1, more waiters 0|1, token of the last grant or 0, now,
---          {runs failures losses skips done, failures since the last success, end duration result of the last failure,
---           start end record of the last success, record of the last failure or empty where its row is not the newest
---           run's; 0 and empty where there was none}, {row of the history…}, where it is closed the closure
---           as a holder (it is none, but has a place in the pages)
-local holders_from, holders_page, waiters_from, waiters_page = unpack(ARGV)
-local rows_wanted = tonumber(ARGV[5] or 0)
+-- inspect: one page of the state of a lock. Reads only: holders whose leases have ended are left out, not swept, and their runs are
+-- listed and counted, and their cool-downs shown, as the next script that writes will do it.
+-- include: memory lines holders queue history sweep
+-- Arguments:
+--   holders_from, holders   the first holder of a page, and how many
+--   waiters_from, waiters   the same of waiters
+--   rows                    how many of the history
+-- Replies: the facts at the end of this file. Holders and the closure are as describe() makes them, waiters as list_waiters().
+local holders_from, holders_page = tonumber(args.holders_from or 0), tonumber(args.holders or 0)
+local waiters_from, waiters_page = tonumber(args.waiters_from or 0), tonumber(args.waiters or 0)
+local rows_wanted = tonumber(args.rows or 0)
 local after = '(' .. now
+local live, closed = call('ZCOUNT', HOLDERS, after, '+inf'), closed_until()
+local ended, ends = ended_holders()
 
-local live = s.lone and (s.first_end > now and 1 or 0) or call('ZCOUNT', HOLDERS, after, '+inf')
-local closed_until = s.closed_until()
+-- The cool-downs after runs that have ended and that nobody has swept.
+local cooldowns = {}
+for _, owner in ipairs(ended) do
+  local cooldown, cools_until = cooldown_after(read_line(owner))
+  if cooldown and not held_until('~' .. owner) then cooldowns[#cooldowns + 1] = describe('~' .. owner, cools_until, cooldown) end
+end
 
 local function list_holders()
-  local page = {}
-  if s.lone then
-    if live > 0 and tonumber(holders_from) == 0 and tonumber(holders_page) > 0 then page[1] = s.describe(s.lone.owner, s.first_end) end
-    return page
-  end
+  local page = holders_from == 0 and holders_page > 0 and cooldowns or {}
   local owners = call('ZRANGEBYSCORE', HOLDERS, after, '+inf', 'WITHSCORES', 'LIMIT', holders_from, holders_page)
   for i = 1, #owners, 2 do
-    if owners[i] ~= CLOSED then page[#page + 1] = s.describe(owners[i], tonumber(owners[i + 1])) end
+    if owners[i] ~= CLOSED then page[#page + 1] = describe(owners[i], tonumber(owners[i + 1])) end
   end
   return page
 end
@@ -30,72 +32,60 @@ end
 -- Pages count positions in the queue, dead waiters included, so that no live waiter is read twice.
 local function list_waiters()
   local page = {}
-  if tonumber(waiters_page) == 0 then return page, 0 end
+  if waiters_page == 0 then return page, false end
   local last = waiters_from + waiters_page - 1
-  local queue_rows = call('ZRANGE', QUEUE, waiters_from, s.int(last), 'WITHSCORES')
+  local queue_rows = call('ZRANGE', QUEUE, waiters_from, int(last), 'WITHSCORES')
   for i = 1, #queue_rows, 2 do
-    local owner, line = queue_rows[i], s.read_line(queue_rows[i])
+    local owner, line = queue_rows[i], read_line(queue_rows[i])
     if line and tonumber(call('ZSCORE', ALIVE, owner) or 0) > now then
-      page[#page + 1] = {owner, line.limit, line.since, now - line.since,
-                         line.record, tonumber(queue_rows[i + 1])}
+      line.owner, line.waited, line.ticket = owner, now - line.since, tonumber(queue_rows[i + 1])
+      page[#page + 1] = line
     end
   end
-  return page, call('ZCARD', QUEUE) > last + 1 and 1 or 0
+  return page, n_waiters() > last + 1
 end
 
--- The newest rows, as many as are wanted, and some of which one may show the last failure: another run may have been
--- stopped since. Counts the runs that nobody has swept.
+-- The newest rows, as many as are wanted, and some of which one may show the last failure: another run may have been stopped
+-- since. Counts the runs that nobody has swept.
 local function list_rows()
-  local owners, ends = s.ended_holders()
   local added = {}
-  for i, owner in ipairs(owners) do
-    local line = string.sub(owner, 1, 1) ~= '~' and s.read_line(owner)
-    local row = line and s.run_row(owner, line, s.lapse_of(line), '-', tonumber(ends[i]))
-    if row then added[#added + 1] = {row, s.line_word(line, 'counted') and 'run ' .. line.token .. ' '} end
+  for i, owner in ipairs(ended) do
+    local line = string.sub(owner, 1, 1) ~= '~' and read_line(owner)
+    local row = line and run_row(owner, line, lapse_of(line), '-', tonumber(ends[i]))
+    if row then added[#added + 1] = {row, replaces = line.counted} end
   end
-  local failed = string.find(s.words, ' failed=', 1, true) and 4 or 0
-  local most = math.min(math.max(rows_wanted, failed), s.keep)
-  local rows = most > 0 and call('LRANGE', HISTORY, 0, most - 1) or {}
-  for _, pair in ipairs(added) do
-    local row, beginning = unpack(pair)
-    local at
-    for place, other in ipairs(beginning and rows or {}) do
-      if string.sub(other, 1, #beginning) == beginning then at = place end
+  local most = math.min(math.max(rows_wanted, memory.failed_at > 0 and 4 or 0), memory.keep)
+  local rows = {}
+  for i, text in ipairs(most > 0 and call('LRANGE', HISTORY, 0, most - 1) or {}) do rows[i] = read_words(text) end
+  for _, new in ipairs(added) do
+    local place
+    for i, row in ipairs(new.replaces and rows or {}) do
+      if row.kind == 'run' and row.token == new[1].token then place = i end
     end
-    if at then rows[at] = row else table.insert(rows, 1, row) end
+    if place then rows[place] = new[1] else table.insert(rows, 1, new[1]) end
   end
   while #rows > most do table.remove(rows) end
   return rows
 end
 
--- The record in the row of the run that ended at this time.
-local function record_of_end(rows, wanted)
+local function failed_record(rows)
   for _, row in ipairs(rows) do
-    local ends, result, rest = string.match(row, '^run %d+ %d+ (%d+) %l+ (%S+) (.*)$')
-    local note = string.match(result or '', '%+(%d+)$')
-    if ends and ends == wanted then return string.sub(rest, note and note + 2 or 1) end
+    if row.kind == 'run' and row.ended == memory.failed_at then return row.record end
   end
   return ''
 end
 
--- It comes after list_rows(), which counts the runs that it adds.
-local function read_counts(rows)
-  local counts = {}
-  for i, name in ipairs({'runs', 'failures', 'losses', 'skips', 'done', 'streak'}) do
-    counts[i] = tonumber(string.match(s.words, ' ' .. name .. '=(%d+)') or 0)
-  end
-  local failed_at, failed_took, how = string.match(s.words, ' failed=(%d+),(%d+),(%S+)')
-  local since, ended, record = string.match(s.last_success, '^|run %d+ (%d+) (%d+) %l+ %S+ (.*)$')
-  counts[7], counts[8], counts[9] = tonumber(failed_at or 0), tonumber(failed_took or 0), how or ''
-  counts[10], counts[11], counts[12] = tonumber(since or 0), tonumber(ended or 0), record or ''
-  counts[13] = record_of_end(rows, failed_at)
-  return counts
-end
-
 local waiters, more_waiters = list_waiters()
 local rows = list_rows()
-local counts = read_counts(rows)
-return {call('EXISTS', META, HOLDERS, QUEUE) > 0 and 1 or 0, live - (closed_until and 1 or 0), list_holders(),
-        call('ZCOUNT', ALIVE, after, '+inf'), waiters,
-        live > holders_from + holders_page and 1 or 0, more_waiters, tonumber(meta.grant), now, counts, rows_wanted > 0 and rows or {},
-        closed_until and s.describe(CLOSED, closed_until) or false}
+local success = read_words(memory.success)
+return reply_of({
+  known = call('EXISTS', META, HOLDERS, QUEUE) > 0, now = now, form = memory.form, last_grant = memory.grant,
+  live_holders = live + #cooldowns - (closed and 1 or 0), holders = list_holders(), more_holders = live > holders_from + holders_page,
+  live_waiters = call('ZCOUNT', ALIVE, after, '+inf'), waiters = waiters, more_waiters = more_waiters,
+  closure = closed and describe(CLOSED, closed), unknown_rule = unknown_rule(memory),
+  runs = memory.runs, failures = memory.failures, losses = memory.losses, skips = memory.skips, done = memory.done,
+  streak = memory.streak, failed_at = memory.failed_at, failed_took = memory.failed_took, failed_how = memory.failed_how,
+  failed_record = failed_record(rows),
+  succeeded_from = success.since, succeeded_at = success.ended, succeeded_record = success.record,
+  rows = rows_wanted > 0 and rows or {},
+})

@@ -1,15 +1,15 @@
+-- include: tombstones holders
 -- Why the lease of an owner that holds nothing now cannot be put back; nil if nobody can have had the lock since.
-function s.loss_reason(owner, entry, token, limit, greatest, end_kind)
+local function loss_reason(owner, entry, token, limit, greatest, end_kind)
   -- The tombstones may have been evicted; an operator's note is in another key.
-  if end_kind and end_kind > REQUEUED then return s.ended_as(end_kind) end
+  if end_kind and end_kind > REQUEUED then return ended_as(end_kind) end
   if call('HEXISTS', WHO, '!' .. owner) == 1 then return 'forced' end
-  if s.tombstone(owner .. ':' .. entry) then return 'released' end
+  if tombstone(owner .. ':' .. entry) then return 'released' end
   if token == 0 then return end_kind and 'expired' or 'deleted' end
   if token > greatest then return 'unissued' end
-  local since = tonumber(limit == 1 and meta.grant or meta.exclusive)
+  local since = limit == 1 and memory.grant or memory.exclusive
   if since > token then return 'taken' end
-  if not end_kind and tonumber(meta.grant) >= token and tonumber(meta.created) <= token then return 'deleted' end
-  if not s.fits(limit, true) then return 'full' end
+  if not end_kind and memory.grant >= token and memory.created <= token then return 'deleted' end
+  if not fits(limit, true) then return 'full' end
   return nil
 end
-

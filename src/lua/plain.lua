@@ -1,4 +1,3 @@
---!df flags=
 -- Locks as redsync, redis-py, node-redlock, redlock-rb and bsm/redislock hold them: a string with an expiry, whose
 -- value is the owner.
 local KEY = KEYS[1]

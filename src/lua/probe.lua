@@ -1,4 +1,5 @@
 -- probe: tries each command that the scripts of the native format use, on keys that nobody uses, and removes them.
+-- include: commands
 -- KEYS: a sorted set, a hash, a list
 -- Returns: {command error}… for those that failed
 local set, hash, list = unpack(KEYS)

@@ -1,4 +1,3 @@
---!df flags=
 -- Locks as Redisson's RLock holds them: a hash with an expiry and one field, the owner, that counts its entries; a 0
 -- is published on the lock's channel when it becomes free.
 local KEY = KEYS[1]

@@ -1,81 +1,118 @@
--- renew: extends a lease, enters a held lock, and restores a lease that the server's data lost. Over a quorum it writes
--- the token of the majority back, which makes the grant count here; a later renewal does so where that was missed.
--- ARGV, as names and values:
---       owner, entry, limit, ttl, responsive 0|1|2, record
---       token: without it the lease is never restored; min_hold; store_record=1: the record is stored anew
---       attempt: over a quorum the number of the one that is written back; ahead: by how many ms the clock that issued
---       the token may be ahead of this one
---       Of a lease that is restored: slot; once: a field of ONCE; span; max_failures; rows of the history; supersede
--- Returns: extended | put_back | upgrade
---          | lost (deleted|taken|full|expired|unissued|released|cancelled|removed|forced) note holder untouched 0|1
---          (put_back: restored; untouched: nobody was granted the lock since it was granted with this token)
-local owner, entry, token, responsive, record = args.owner, args.entry, tonumber(args.token or 0), args.responsive, args.record
+-- renew: extends a lease, enters a held lock, and restores a lease that the server's data lost. Over a quorum it writes the token
+-- of the majority back, which makes the grant count here; a later renewal does so if that was missed. May be sent again.
+-- include: memory tombstones lines holders queue once grant sweep loss
+-- Arguments:
+--   owner, entry, limit, ttl, record
+--   responsive    0, 1 or 2: see lines.lua
+--   token         without it the lease is never restored
+--   min_hold
+--   store_record  1: the record is stored anew
+--   attempt       over a quorum the number of the attempt whose token is written back
+--   ahead         by how many ms the clock that issued the token may be ahead of this one
+--   and of a lease that is restored: slot, once, span, max_failures, rows, supersede
+-- Replies:
+--   extended
+--   put_back    the lease is restored
+--   upgrade     the lock is shared with more holders than this one allows
+--   lost        how (deleted, taken, full, expired, unissued, released, cancelled, removed, forced), note, holder, and untouched
+--               (1: nobody was granted the lock since it was granted with this token)
+local owner, entry, token, record = args.owner, args.entry, tonumber(args.token or 0), args.record
 local limit, ttl, min_hold = tonumber(args.limit), tonumber(args.ttl), tonumber(args.min_hold or 0)
-local stamp, record_changed = 2 * (args.attempt or 0), args.store_record
-local caller, reply, admits = owner, nil, s.unswept
-if s.several then
-  call('ZCARD', RELEASED)
-  call('LLEN', HISTORY)
-end
-local held = first_holder == owner and first_end or
-             s.n_holders > 1 and tonumber(call('ZSCORE', HOLDERS, owner) or nil) or 0
-local newest = lone and held > 0 and lone.stamp or stamp > 0 and s.stamp_of(owner) or 0
-if stamp > 0 and stamp < newest then return s.lost('released') end
+local slot, stamp = tonumber(args.slot), 2 * (args.attempt or 0)
+caller = owner
 -- No token greater than this was ever issued. None is put back either, because later tokens would be smaller.
-local greatest = math.max(meta.last, now_us + 1000 * (args.ahead or 0))
-if held <= now or s.unswept or entry ~= '0' or record_changed or min_hold > 0 then
-  s.touch()
+local greatest = math.max(memory.last, now_us + 1000 * (args.ahead or 0))
+
+local function lost(how, other_holder)
+  if other_holder == nil then other_holder = some_holder() end
+  return {'lost', how = how, note = note_of(owner), holder = other_holder, untouched = token > 0 and memory.grant == token}
+end
+
+local function lease_of(id)
+  local INNER_LEASE = 60000  -- the longest of a nested run's entry
+  return now + (id == '0' and ttl or math.min(ttl, INNER_LEASE))
+end
+
+-- What its line says of what is done once, where that was lost with the line.
+local function add_again(line, since)
+  line.supersede = args.supersede
+  return add_once(line, args.once and {field = args.once, span = tonumber(args.span), asked = since, max = tonumber(args.max_failures)})
+end
+
+-- The line of its hold, as this renewal has it.
+local function line_again()
+  local since = math.min(now, math.floor(token / 1000))
+  return add_again({state = 'held', limit = limit, token = token, since = since, ttl = ttl, min_hold = min_hold,
+                    responsive = args.responsive, slot = slot, record = record}, since)
 end
 
 -- Renews a live hold; never shortens the lease.
-if held > now then
-  local line = lone or s.read_line(owner)
-  if line.state == 'revoked' then
-    reply = s.lost('forced', false)  -- it still counts: nobody has taken over
-  elseif line.limit > limit then
-    reply = {'upgrade'}
-  else
-    if line.token == '0' and entry == '0' and token > 0 and token <= greatest then
-      local entries = line.entries
-      line, record_changed = s.line_again(), true
-      line.entries = entries
-      admits = true  -- its slot is known again
-      call('ZADD', LIMITS, limit, owner)
-    end
-    local ends = math.max(held, now + ttl)
-    if entry == '0' and line.entries == '0=' .. held then
-      line.entries = '0=' .. ends
-    else
-      ends = s.extend_entry(line, held)
-    end
-    if not ends then
-      reply = s.lost('released')
-    else
-      -- Writes the token of the majority back, also where that was missed.
-      local missed = line.state == 'granted' and token > 0 and token <= greatest and line.stamp > 0
-      if stamp > 0 or missed then
-        line.token = string.format('%.0f', token)
-        meta.last = string.format('%.0f', math.max(meta.last, token))
-        s.note_grant(line.token, line)
-      end
-      line.state = 'held'
-      if entry == '0' then line.ttl = ttl end
-      if min_hold > line.min_hold then s.prolong_min_hold(line) end
-      -- A nested run, which does not know these words, has put the lease back.
-      if entry == '0' and (args.once or args.supersede) and not s.once_of(line) and
-         not s.line_word(line, 'supersede') then
-        line.words = line.words .. s.words_again(line.since)
-      end
-      if record_changed then
-        line.record = record
-        if not s.lone then call('HSET', WHO, owner, record) end
-      end
-      s.store_hold(owner, line, ends, s.lone and math.max(stamp, newest) or stamp)
-      reply = {'extended'}
-    end
+local function extend(held)
+  local line = read_line(owner)
+  if line.state == 'revoked' then return lost('forced', false) end  -- it still counts: nobody has taken over
+  if line.limit > limit then return {'upgrade'} end
+  if tombstone(owner .. ':' .. entry) then return lost('released') end
+  if line.token == 0 and entry == '0' and token > 0 and token <= greatest then
+    local entries = line.entries
+    line = line_again()
+    line.entries = entries
   end
+  local entries = live_entries(line)
+  entries[entry] = math.max(entries[entry] or 0, lease_of(entry))
+  -- Writes the token of the majority back, also where that was missed.
+  local missed = line.state == 'granted' and token > 0 and token <= greatest and stamp_of(owner) > 0
+  if stamp > 0 or missed then
+    line.token = token
+    memory.last = math.max(memory.last, token)
+    note_grant(token, line)
+  end
+  line.state = 'held'
+  if entry == '0' then line.ttl = ttl end
+  if min_hold > line.min_hold then
+    line.min_hold = min_hold
+    note_grant(0, line)
+  end
+  -- A nested run, which does not know these words, has put the lease back.
+  if entry == '0' and not line.once and not line.supersede then add_again(line, line.since) end
+  if args.store_record then line.record = record end
+  store_holder(owner, line, math.max(held, set_entries(line, entries)))
+  note_stamp(owner, stamp)
+  return {'extended'}
 end
-if s.unswept then s.sweep_ended() end
-reply = reply or s.put_back(greatest)
-if admits then s.admit() end
 
+local function put_back()
+  -- Its own cool-down does not keep an owner from its lease.
+  local cooldown, cools_until = read_line('~' .. owner), held_until('~' .. owner)
+  if cools_until then remove_holder('~' .. owner) end
+  local why = loss_reason(owner, entry, token, limit, greatest, tombstone(owner))
+  if not why and slot and used_slots()[slot] then why = 'taken' end
+  if why then
+    if cools_until then store_holder('~' .. owner, cooldown, cools_until) end
+    return lost(why)
+  end
+  forget_line('~' .. owner)
+  local line = line_again()
+  if tombstone(owner .. ':counted') then line.counted = '1' end
+  call('ZREM', RELEASED, owner)
+  dequeue(owner)
+  store_holder(owner, line, set_entries(line, {['0'] = lease_of(entry), [entry] = lease_of(entry)}))
+  note_stamp(owner, stamp)
+  memory.last = math.max(memory.last, token)
+  if memory.created == 0 then memory.created = now_us end
+  if args.rows then memory.keep = tonumber(args.rows) end
+  if tonumber(args.supersede) then
+    note_number(tonumber(args.supersede), record)
+  elseif args.supersede then
+    note_claim(owner, record, token)
+  end
+  note_grant(token, line)
+  return {'put_back'}
+end
+
+if stamp > 0 and stamp < stamp_of(owner) then return reply_of(lost('released')) end
+touch()
+local held = held_until(owner)
+if held and held > now then reply = extend(held) end
+sweep()
+reply = reply or put_back()
+-- include: finish

@@ -14,6 +14,8 @@ struct Script {
 extern const Script acquire, renew, release, force_unlock, inspect, wake, forget, closure, first;
 // Tries the commands of the native scripts; returns those that failed.
 extern const Script probe;
+// The number of the form in which the native scripts store locks.
+extern const int form;
 // Shows whether scripts run one after the other.
 extern const Script atomicity;
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 from redis_node import redis_talk
 
-META_LIFE_MS = 30 * 24 * 3600 * 1000  # a script that lets :meta live this long shows its time
 CLAIM_MS = 2000  # so long a grant may be claimed
 HEARTBEAT_MS = 15000
 SLICE_MS = 7000  # a waiter's longest sleep on a connection that has died unseen, and its reconnecting
@@ -216,40 +215,38 @@ def split_key(key):
     return name.partition("{")[2], part
 
 
-def folded_hold(words):
-    """Owner, token, ttl, end, slot or 0, and whether it supersedes others, of the hold that `SET holders` stores; nothing of
-    a string that is not rlock's."""
-    fields = words[2].split(" ", 8)
-    if words[0].upper() != "SET" or split_key(words[1])[1] != "holders" or fields[0] != "1" or len(fields) < 9:
+def words_in(text):
+    """Those of `name=value name=value | record`, how every line, mark and row is stored."""
+    return dict(word.split("=", 1) for word in text.partition("| ")[0].split() if "=" in word)
+
+
+def time_of_line(line):
+    """The ms at which a script wrote this line of a holder or waiter; None where it does not show that."""
+    if line.get("state") in ("granted", "waiting"):
+        return int(line["since"])
+    entry = line.get("entries", "")
+    if line.get("state") != "held" or not entry.startswith("0:") or "," in entry:
         return None
-    more = fields[8].split("|", 1)[0].split()
-    slot = next((int(word[5:]) for word in more if word.startswith("slot=")), 0)
-    return fields[1], int(fields[3]), int(fields[5]), int(fields[7]), slot, any(word.startswith("supersede=") for word in more)
+    # A claim, or a renewal, that leaves a short lease as long as the grant shows no time.
+    end = int(entry[2:])
+    return end - int(line["ttl"]) if end - int(line["since"]) != CLAIM_MS else None
 
 
 def time_of(words, known):
     """The ms at which a script ran, where this command of it shows that; KNOWN: one before has shown it."""
     command, part = words[0].upper(), split_key(words[1])[1]
-    if command == "PEXPIREAT" and part == "meta":
-        return int(words[2]) - META_LIFE_MS
-    if command == "SET" and (hold := folded_hold(words)):
-        return hold[3] - hold[2]
     if command == "ZADD" and part == "released":
         # That of one who was forced out may count as long as the lease, by a script that has shown its time.
         score = int(float(words[2]))
         return None if known and score % 16 == FORCED else score // 16 - TOMBSTONE_MS
-    if command == "LPUSH" and part == "history" and words[2].startswith("run "):
-        _run, _token, _since, ended, how, _rest = words[2].split(" ", 5)
-        return int(ended) if how == "released" else None  # the others ended with their leases
+    if command in ("LPUSH", "LSET") and part == "history":
+        row = words_in(words[-1])
+        if row.get("kind") == "run":
+            return int(row["ended"]) if row["how"] == "released" else None  # the others ended with their leases
+        return int(row.get("last", row.get("at", 0))) or None
     if command == "HSET" and part == "who":
-        fields = dict(zip(words[2::2], words[3::2]))
-        for name, text in fields.items():
-            line, entry = text.split(), fields.get("@" + name[1:], "")
-            if name[0] == "+" and line[1] in ("granted", "waiting"):
-                return int(line[4])
-            if name[0] == "+" and line[1] == "held" and entry.startswith("0=") and ";" not in entry:
-                # A claim, or a renewal, that leaves a short lease as long as the grant shows no time.
-                return int(entry[2:]) - int(line[5]) if int(entry[2:]) - int(line[4]) != CLAIM_MS else None
+        times = [time_of_line(words_in(text)) for owner, text in zip(words[2::2], words[3::2]) if owner[0] not in "~!#"]
+        return next((ms for ms in times if ms is not None), None)
     return None
 
 
@@ -263,32 +260,25 @@ def entries_of(words):
         for value, owner in zip(words[2::2], words[3::2]):
             number = int(float(value))
             yield Entry(0, adds[part], owner, number % 16 if part == "released" else number)
-    elif command == "SET" and (hold := folded_hold(words)):
-        yield Entry(0, "hold", hold[0], hold[3])
-        yield Entry(0, "token", hold[0], hold[1])
-        if hold[4]:
-            yield Entry(0, "slot", hold[0], hold[4])
-        if hold[5]:
-            yield Entry(0, "newest", hold[0])
     elif command == "ZREM" and part in takes:
         for owner in words[2:]:
             yield Entry(0, takes[part], owner)
     elif command == "HSET" and part == "who":
-        for name, text in zip(words[2::2], words[3::2]):
-            fields = text.split()
-            # ~owner is no owner: it keeps the lock for --min-hold.
-            if name.startswith("+") and name[1:2] != "~" and len(fields) >= 8 and int(fields[3]) > 0:
-                yield Entry(0, "token", name[1:], int(fields[3]))
-            slot = next((word for word in fields if word.startswith("slot=")), None)
-            if name.startswith("+") and slot:
-                yield Entry(0, "slot", name[1:], int(slot[5:]))
-            if name.startswith("+") and any(word.startswith("supersede=") for word in fields):
-                yield Entry(0, "newest", name[1:])
+        for owner, text in zip(words[2::2], words[3::2]):
+            # ~owner is no owner: it keeps the lock for --min-hold. !owner has a note, #owner a stamp.
+            if owner[0] in "~!#":
+                continue
+            line = words_in(text)
+            for what in ("token", "slot"):
+                if int(line.get(what, 0)) > 0:
+                    yield Entry(0, what, owner, int(line[what]))
+            if "supersede" in line:
+                yield Entry(0, "newest", owner)
     elif command == "HSET" and part == "once":
         for name, text in zip(words[2::2], words[3::2]):
-            fields = text.split(" ", 8)
-            if fields[0] == "1" and int(fields[5]) > 0:
-                yield Entry(0, "mark", name, int(fields[2]))
+            mark = words_in(text)
+            if int(mark.get("ended", 0)) > 0:
+                yield Entry(0, "mark", name, int(mark["token"]))
     elif command in ("DEL", "UNLINK"):
         parts = {split_key(each)[1] for each in words[1:]}  # of one lock
         yield from (Entry(0, "gone", lost) for lost in ("holders", "queue", "released", "who") if lost in parts)

@@ -55,7 +55,8 @@ past() { rlock history --json "$1" | jq -c "$2"; }
 
 @test "rows that are not ours still give a table and valid JSON" {
   rlock run odd -- true
-  redis lpush 'rlock:{odd}:history' 'run x y z' $'skip 99999999999999999999 \xff' 'what' $'run 1 2 3 \e[31m \xff \xfe' >/dev/null
+  redis lpush 'rlock:{odd}:history' 'kind=run token=x since=y | z' \
+    $'kind=skip times=99999999999999999999 | \xff' 'what' $'kind=run token=1 since=2 ended=3 how=\e[31m result=\xff | \xfe' >/dev/null
   rlock history odd >shown
   run ! grep -qP '[\x00-\x09\x0b-\x1f\x7f]' shown
   rlock history --json odd >json

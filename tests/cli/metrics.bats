@@ -28,7 +28,7 @@ value() { rlock metrics "$2" | sed -n "s/^$1{name=\"$2\"} //p"; }
 @test "metrics: without NAME what is in use or ran lately, with patterns what matches" {
   rlock run lately -- true
   rlock run 'odd"\name' -- true
-  redis set 'rlock:{long-ago}:meta' '1 5 5 5 5 0 0 -'
+  redis hset 'rlock:{long-ago}:meta' form 1 last 5 created 5
   run -0 rlock metrics
   [[ $output == *'rlock_runs_total{name="lately"} 1'* ]] || fail "$output"
   [[ $output == *'{name="odd\"\\name"}'* ]] || fail "$output"
@@ -44,7 +44,7 @@ value() { rlock metrics "$2" | sed -n "s/^$1{name=\"$2\"} //p"; }
 }
 
 @test "metrics: at most a thousand locks, the others are counted" {
-  redis eval 'for i = 1, 1003 do redis.call("SET", string.format("rlock:{lock-%04d}:meta", i), "1 5 5 5 5 0 0 -") end' 0
+  redis eval 'for i = 1, 1003 do redis.call("HSET", string.format("rlock:{lock-%04d}:meta", i), "form", 1, "last", 5) end' 0
   run -0 rlock metrics 'lock-*'
   [ "$(grep -c '^rlock_runs_total{' <<<"$output")" = 1000 ]
   [[ $output == *$'\nrlock_omitted_locks 3'* ]] || fail "$output"

@@ -107,7 +107,7 @@ rfc3339='^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$'
 @test "--hide-command stores no command line, and a long one is cut" {
   hold hidden --hide-command
   [ "$(about hidden command)" = null ]
-  redis --raw get 'rlock:{hidden}:holders' >stored
+  redis --raw hgetall 'rlock:{hidden}:who' >stored
   grep -q '"pid"' stored
   run ! grep -q 'read -r' stored
   let_go hidden
@@ -120,7 +120,7 @@ rfc3339='^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$'
 
 @test "queue shows when each waiter can expect the lock, after three successes" {
   for run in 1 2 3; do
-    redis lpush "rlock:{due}:history" "run $run 1700000000000 $((1700000000000 + 600000)) released exit:0 {}" >/dev/null
+    redis lpush "rlock:{due}:history" "kind=run token=$run since=1700000000000 ended=$((1700000000000 + 600000)) how=released result=exit:0 | {}" >/dev/null
   done
   hold due
   queue_up due
@@ -337,9 +337,9 @@ breaks() {
 
 @test "a record that is not ours still gives valid JSON" {
   hold odd
-  held=$(redis get 'rlock:{odd}:holders')
-  redis set 'rlock:{odd}:holders' "${held%%|*}| " keepttl >/dev/null
-  printf '{"host": 7, "user": ["\xff"], "pid": "x"' | redis -x append 'rlock:{odd}:holders' >/dev/null
+  owner=$(redis --raw zrange 'rlock:{odd}:holders' 0 0)
+  held=$(redis --raw hget 'rlock:{odd}:who' "$owner")
+  printf '%s| {"host": 7, "user": ["\xff"], "pid": "x"' "${held%%|*}" | redis -x hset 'rlock:{odd}:who' "$owner" >/dev/null
   rlock status --json odd >status
   python3 -c 'import json, sys; json.loads(open("status", "rb").read().decode("utf-8"))'
   rlock status odd >/dev/null

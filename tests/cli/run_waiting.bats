@@ -136,7 +136,7 @@ in_history() {
   local name=$1 ms
   shift
   for ms in "$@"; do
-    redis lpush "rlock:{$name}:history" "run 1 1700000000000 $((1700000000000 + ms)) released exit:0 {}" >/dev/null
+    redis lpush "rlock:{$name}:history" "kind=run token=1 since=1700000000000 ended=$((1700000000000 + ms)) how=released result=exit:0 | {}" >/dev/null
   done
 }
 

@@ -262,13 +262,16 @@ present() {
   run -0 rlock run long -- true
 }
 
-# renewed_since HOLD: the hold of `renewed` is another one than HOLD.
-renewed_since() { [ "$(redis get "rlock:{renewed}:holders")" != "$1" ]; }
+# lease_end: when the lease of `renewed` ends.
+lease_end() { redis zrange "rlock:{renewed}:holders" 0 0 withscores; }
+
+# renewed_since END: the lease of `renewed` ends at another time than END.
+renewed_since() { [ "$(lease_end)" != "$1" ]; }
 
 @test "renewed longer than its lease, through connections that are killed" {
   hold renewed -t 8 -k 200ms
   for _ in {1..5}; do
-    before=$(redis get "rlock:{renewed}:holders")
+    before=$(lease_end)
     redis client kill type normal >/dev/null
     eventually renewed_since "$before"
   done

@@ -27,8 +27,7 @@ CASE("history: runs, the newest first, with how they ended") {
   need(run.until.ms - run.since.ms == 5000, "not its length");
   need(run.record == "record of A", "not who");
 }
-MUTANT("the run is not listed",
-       {"local row = 'run ' .. line.token", "local row = '- ' .. line.token"});
+MUTANT("the run is not listed", {"{kind = 'run',", "{kind = '-',"});
 
 CASE("history: a repeated release is one run") {
   lab.play("A granted; A released; A released; rows released -");
@@ -80,10 +79,8 @@ CASE("history: capped and expiring") {
   need(lab.cli({"LLEN", lab.key("history")}) == "100", "not capped");
   need(lab.end_of("history") > 0, "lives for ever");
 }
-MUTANT("the history has no end",
-       {"if rows == 1 then call('PEXPIREAT', HISTORY, now + 2592000000) end", ""});
-MUTANT("the history has no bound",
-       {"if rows > s.keep then call('LTRIM', HISTORY, 0, s.keep - 1) end", ""});
+MUTANT("the history has no end", {"RELEASED, HISTORY}", "RELEASED}"});
+MUTANT("the history has no bound", {"call('LTRIM', HISTORY, 0, memory.keep - 1)", ""});
 
 CASE("counts: successes and failures, and the last of each") {
   lab.play(
@@ -100,12 +97,12 @@ CASE("counts: successes and failures, and the last of each") {
   need(lab.inspect().last_success->record == "record of D", "either is a success");
   need(lab.inspect().last_failure->record == "record of C", "who failed is forgotten");
 }
-MUTANT("no run is counted", {"if not counted then s.count('runs') end", ""});
-MUTANT("a failure is not counted", {"  s.count('failures')\n", ""});
+MUTANT("no run is counted", {"if not counted then memory.runs = memory.runs + 1 end", ""});
+MUTANT("a failure is not counted", {"  memory.failures = memory.failures + 1\n", ""});
 MUTANT("a success does not end the failures in a row",
-       {"s.words = string.gsub(s.words, ' streak=%d+', '') end", "end"});
-MUTANT("a release without a result is a failure", {"elseif result ~= '-' and", "elseif"});
-MUTANT("a run that was asked to stop has failed", {"and result ~= 'stopped' or", "or"});
+       {"memory.success, memory.streak = text, 0", "memory.success = text"});
+MUTANT("a release without a result is a failure", {"result ~= '-' and ", ""});
+MUTANT("a run that was asked to stop has failed", {" and result ~= 'stopped' then", " then"});
 
 CASE("counts: a repeated release counts once") {
   lab.play("A granted; A exit:7; A exit:7; A exit:0; counts 1 1 0 0 1");
@@ -122,23 +119,21 @@ CASE("counts: runs that died, lost the lease or were forced out") {
       "F granted; counts 4 3 3 0 0");
 }
 MUTANT("a loss is not counted",
-       {"if how ~= 'released' or result == 'lost' then", "if result == 'lost' then"});
+       {"if not released or result == 'lost' then", "if result == 'lost' then"});
 MUTANT("a run that lost its lease is no loss",
-       {"if how ~= 'released' or result == 'lost' then", "if how ~= 'released' then"});
+       {"if not released or result == 'lost' then", "if not released then"});
 MUTANT("a forced run that ends with 0 is a success",
-       {"if result == 'exit:0' and how == 'released' then", "if result == 'exit:0' then"});
+       {"if released and result == 'exit:0' then", "if result == 'exit:0' then"});
 
 CASE("counts: skips") {
   lab.play(
       "A granted; B busy; C queued; C times out; D queued; D cancelled; counts 0 0 0 2 0; "
       "E busy; E busy; counts 0 0 0 3 0; B busy; counts 0 0 0 4 0");
 }
-MUTANT("a repeated refusal counts twice",
-       {"if string.match(s.words, ' skipped=%S+') == counted then return end", ""});
-MUTANT("a skip is not counted", {"  s.count(how == 'done' and 'done' or 'skips')\n", ""});
+MUTANT("a repeated refusal counts twice", {"if memory.skipped == counted then return end", ""});
+MUTANT("a skip is not counted", {"  memory[counter] = memory[counter] + 1\n", ""});
 MUTANT("what was counted is not written",
-       {"s.count(how == 'done' and 'done' or 'skips')\n  s.changed = true",
-        "s.count(how == 'done' and 'done' or 'skips')"});
+       {"if value ~= stored[name] then", "if value ~= stored[name] and name ~= 'skips' then"});
 
 // What is known of the last success does not depend on the history.
 CASE("counts: the last run says how many rows the history keeps") {
@@ -158,15 +153,16 @@ CASE("counts: the last run says how many rows the history keeps") {
   need(rows() == 1 && lab.inspect().last_success->record == "record of H", "the last run's number");
 }
 MUTANT("the number of rows is not stored with a claim",
-       {"if s.keep ~= rows then s.note_keep(rows) end  -- a sweep", "-- a sweep"});
+       {"memory.keep = rows  -- a sweep", "-- a sweep"});
 MUTANT("the number of rows is not stored with a grant",
-       {"if s.keep ~= rows then s.note_keep(rows) end\n  s.grant(", "s.grant("});
-MUTANT("no rows means all rows", {"if s.keep == 0 then return call('DEL', HISTORY) end", ""});
+       {"  memory.keep = rows\n  -- Over", "  -- Over"});
+MUTANT("no rows means all rows", {"if memory.keep == 0 then return call('DEL', HISTORY) end", ""});
 
 // A hostile or long record breaks nothing, and a lock that is only read is not changed.
 CASE("counts: records of any form and length") {
   Ask ask;
-  const std::string hostile = "a|b runs=99 keep=1 failed=1,2,3 streak=7\n|x";
+  const std::string hostile =
+      "a|b runs=99 keep=1 failed=1,2,3 streak=7 state=revoked result=exit:3\n|x";
   ask.record = hostile;
   lab.play("A granted; A exit:0", ask);
   lab.granted('B');
@@ -176,13 +172,15 @@ CASE("counts: records of any form and length") {
   ask.record = std::string(10'000, 'x');
   lab.play("C granted; C exit:0", ask);
   need(lab.inspect().last_success && lab.inspect().last_success->record.empty(), "not cut");
-  need(std::stoul(lab.cli({"STRLEN", lab.key("meta")})) < 1000, "the memory has no bound");
+  need(std::stoul(lab.cli({"HSTRLEN", lab.key("meta"), "success"})) < 1000,
+       "the memory has no bound");
   const std::string before = lab.fingerprint();
   lab.inspect();
   need(lab.fingerprint() == before, "a look writes");
 }
-MUTANT("the record of the last success is unbounded", {"#row <= 4096 and row or", "row or"});
-MUTANT("the record is read as words", {"([^%s|]+)([^|]*)(.*)$'", "([^%s|]+)(.*)()$'"});
+MUTANT("the record of the last success is unbounded",
+       {"if #text > 4096 then text = string.match(text, '^.-| ') end", ""});
+MUTANT("the record is read as words", {"string.gmatch(head or '',", "string.gmatch(text,"});
 
 // Its lease has ended, and is put back: that is one run, which is counted once.
 CASE("ends: a lease that is put back leaves one run") {
@@ -197,20 +195,17 @@ CASE("ends: a lease that is put back leaves one run") {
       "rows released exit:0, released exit:1; counts 2 2 2 0 0");
   need(lab.inspect().last_success->record == "record of B", "no success");
 }
-MUTANT("a run whose lease was put back is counted again",
-       {"line.words = line.words .. ' counted=1'", ""});
-MUTANT("a run whose lease was put back is listed again",
-       {"counted and s.row_of(line.token)", "nil"});
+MUTANT("a run whose lease was put back is counted again", {"line.counted = '1'", ""});
+MUTANT("a run whose lease was put back is listed again", {"counted and row_of(line.token)", "nil"});
 MUTANT("the failure of a run whose lease was put back counts again",
-       {"note ~= 'stopped' and not s.line_word(line, 'counted') then", "note ~= 'stopped' then"});
+       {"note ~= 'stopped' and not (line and line.counted) then", "note ~= 'stopped' then"});
 MUTANT("the second end of a lease is a failure of its own",
-       {"local what = not s.line_word(line, 'counted') and s.once_of(line)",
-        "local what = s.once_of(line)"});
+       {"local what = not line.counted and once_of(line)", "local what = once_of(line)"});
 MUTANT("the second end of a lease is not noted",
-       {"  s.add_tombstone(owner .. ':counted', 0)",
-        "  if not s.line_word(line, 'counted') then s.add_tombstone(owner .. ':counted', 0) end"});
+       {"  add_tombstone(owner .. ':counted', 0)",
+        "  if not line.counted then add_tombstone(owner .. ':counted', 0) end"});
 MUTANT("the second end of a lease counts again",
-       {"if counted then return end\n  s.count('streak')", "s.count('streak')"});
+       {"count_run(row, line.counted)", "count_run(row)"});
 
 // A success that comes after the lease's end, and counts, is the last one everywhere.
 CASE("ends: a late success that counts is the last one") {
@@ -226,7 +221,7 @@ CASE("ends: a late success that counts is the last one") {
       "rows expired -, released exit:0; counts 2 1 1 0 1");
 }
 MUTANT("a late success is not listed",
-       {"  s.note_run(owner, {token = s.int(number),", "  local _ = ({token = s.int(number),"});
+       {"  note_run(owner, {token = number,", "  local _ = ({token = number,"});
 
 // The end of the outer run is that of the run, however those that are nested in it end.
 CASE("ends: the outer run's end is that of the run") {
@@ -239,9 +234,9 @@ CASE("ends: the outer run's end is that of the run") {
       "rows released exit:1, released exit:0, released exit:1; counts 3 2 0 0 1");
 }
 MUTANT("the end of a nested run is that of the run",
-       {"result = string.match(line.words, ' result=(%S+)') or result", ""});
+       {"result = line.result or result", "result = result"});
 MUTANT("a repeated end of the outer run counts again",
-       {"repeated and s.mark_before() or s.note_outcome(line)", "s.note_outcome(line)"});
+       {"repeated and mark_before() or note_outcome(line)", "note_outcome(line)"});
 MUTANT("a nested run that died is one that failed",
        {"line.state ~= 'held' or how ~= 'expired' then", "line.state ~= 'held' then"});
 
@@ -257,8 +252,8 @@ CASE("ends: an outer run that died has failed, whatever nested ones do") {
 MUTANT("an outer run that died has ended as the nested one",
        {"if entry ~= '0' and not forced then", "if false then"});
 MUTANT("a success after the entry's lease is not marked",
-       {"repeated and s.mark_before() or",
-        "(repeated or not s.live_entries(line)['0']) and s.mark_before() or"});
+       {"repeated and mark_before() or",
+        "(repeated or not live_entries(line)['0']) and mark_before() or"});
 
 // It returned 0, maybe half-way: neither a success nor a failure.
 CASE("ends: one that was asked to stop has neither succeeded nor failed") {
@@ -281,11 +276,10 @@ CASE("ends: what a put-back restores") {
       "C renewed once=k tries=1 rows=0; 31s pass; D refused once=k tries=1");
 }
 MUTANT("a put-back loses what is done once",
-       {"s.with_slot(s.words_again(since), slot)", "s.with_slot('', slot)"});
+       {"add_once(line, args.once and", "add_once(line, false and"});
 MUTANT("a put-back loses how many rows are kept",
-       {"if args.rows then s.note_keep(tonumber(args.rows)) end", ""});
-MUTANT("a put-back by a nested run loses what is done once",
-       {"line.words = line.words .. s.words_again(line.since)", ""});
+       {"if args.rows then memory.keep = tonumber(args.rows) end", ""});
+MUTANT("a put-back by a nested run loses what is done once", {"add_again(line, line.since)", ""});
 
 // ---- a run that died, and that no script has swept yet ----
 
@@ -350,20 +344,18 @@ CASE("ends: a run that died is seen from the end of its lease on") {
   lab.play("C exit:0; D granted; 31s pass");
   need_unseen(lab, "rows expired -, released exit:0, released exit:0, expired -; counts 4 2 2 0 1");
 }
+MUTANT("the keys of a hold that has ended go after a minute",
+       {"memory.expires = needed + 3600000", "memory.expires = last_lease + 60000"});
 MUTANT("a hold that has ended goes after a minute",
-       {"math.max(ends + 2592000000, meta.hold)", "math.max(ends + 60000, meta.hold)"});
+       {"math.max(now, last_lease, memory.lasts) + 2592000000",
+        "math.max(now, last_lease, memory.lasts) + 60000"});
 MUTANT("only writers see who died",
-       {"local owners, ends = s.ended_holders()\n", "local owners, ends = {}, {}\n"});
+       {"local line = string.sub(owner, 1, 1) ~= '~' and read_line(owner)", "local line = nil"});
 MUTANT("a run that died ends when that is found",
-       {"s.note_lapse(owner, line, tonumber(ends[i]))", "s.note_lapse(owner, line, now)"});
+       {"note_lapse(owner, line, tonumber(ends[i]))", "note_lapse(owner, line, now)"});
 MUTANT("a run that died ran until its lease ended",
-       {"last_sign = math.max(line.since, ends - line.ttl)", "last_sign = ends"});
-MUTANT("those who look do not see who failed", {"counts[13] = record_of_end(rows, failed_at)", ""});
-MUTANT("a lone hold that has ended goes after a minute",
-       {"'PXAT', ends + 2592000000", "'PXAT', ends + 60000"});
-MUTANT("a lone hold that was renewed goes after a minute",
-       {"call('PEXPIREAT', HOLDERS, ends + 2592000000)",
-        "call('PEXPIREAT', HOLDERS, ends + 60000)"});
+       {"math.max(line.since, ended - line.ttl)", "ended"});
+MUTANT("those who look do not see who failed", {"failed_record = failed_record(rows),", ""});
 
 // Whatever became of its hold meanwhile.
 CASE("ends: of a hold that nobody has swept those see what happened who look") {
@@ -381,10 +373,10 @@ CASE("ends: of a hold that nobody has swept those see what happened who look") {
   need(lab.history().empty() && lab.counts() == "4 2 2 0 1", "a row that the run does not want");
 }
 MUTANT("those who look take a grant for a run",
-       {"if not line or line.state == 'granted' or line.token == '0' then return nil end",
+       {"if not line or line.state == 'granted' or line.token == 0 then return nil end",
         "if not line then return nil end"});
 MUTANT("those who look see rows that the run does not want",
-       {"math.min(math.max(rows_wanted, failed), s.keep)", "math.max(rows_wanted, failed)"});
+       {"4 or 0), memory.keep)", "4 or 0), 100)"});
 
 // Those who look also find the row that a second end replaces.
 CASE("ends: a run whose lease was put back after days has one end") {
@@ -394,7 +386,7 @@ CASE("ends: a run whose lease was put back after days has one end") {
   need_unseen(lab, "rows expired -; counts 1 1 1 0 1");
 }
 MUTANT("those who look see the second end beside the first",
-       {"if at then rows[at] = row", "if false then rows[at] = row"});
+       {"if place then rows[place] =", "if false then rows[place] ="});
 
 CASE("ends: a release that comes after days changes nothing") {
   lab.play("A granted; 24h pass");
@@ -411,12 +403,9 @@ CASE("ends: runs are listed in the order of their ends") {
       "counts 3 2 2 0 0");
 }
 MUTANT("a run that died is listed after one that ended later",
-       {"  if s.unswept then s.sweep_ended() end  -- a run whose lease ended before is listed "
-        "before "
-        "this one\n",
-        ""},
-       {"reply = reply or s.report_absent()",
-        "if s.unswept then s.sweep_ended() end reply = reply or s.report_absent()"});
+       {"  sweep()  -- a run whose lease ended before is listed before this one\n", ""},
+       {"reply = reply or report_absent()",
+        "if s.unswept then sweep() end reply = reply or report_absent()"});
 
 // Others have ended since, and one is held that shares the lock.
 CASE("ends: a second end replaces the row of the first, wherever that is") {
@@ -430,7 +419,7 @@ CASE("ends: a second end replaces the row of the first, wherever that is") {
       "rows released exit:0, released exit:3, released exit:1, released exit:0, expired -");
 }
 MUTANT("a second end is listed again unless its row is the newest",
-       {"for at = 0, s.keep - 1 do", "for at = 0, 0 do"});
+       {"for place = 0, memory.keep - 1 do", "for place = 0, 0 do"});
 
 }  // namespace
 }  // namespace rlock::contract

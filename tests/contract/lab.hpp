@@ -156,12 +156,10 @@ struct NamedCase {
   std::string file, name;
   void (*run)(Lab&);
   std::vector<Mutant> mutants{};
-  std::string awaits{};  // not empty: it does not hold until then
 };
 std::vector<NamedCase>& cases();
 bool add_case(const char* file, const char* name, void (*run)(Lab&));
 bool add_mutant(const char* file, const char* rule, std::vector<Mutation> change);
-bool add_awaits(const char* file, const char* what);
 
 // CASE("what holds") { … `lab` … }, and below it each MUTANT("what is left out", {"from", "to"},
 // …).
@@ -173,9 +171,6 @@ bool add_awaits(const char* file, const char* what);
 #define MUTANT(rule, ...)                                  \
   [[maybe_unused]] const bool DOCTEST_ANONYMOUS(mutant_) = \
       add_mutant(__FILE__, rule, std::vector<Mutation>{__VA_ARGS__})
-// Below a case that fails until something else is done: it must be removed then.
-#define AWAITS(what) \
-  [[maybe_unused]] const bool DOCTEST_ANONYMOUS(awaits_) = add_awaits(__FILE__, what)
 
 // Throws Broken with `what` unless it holds.
 void need(bool holds, const std::string& what);

@@ -103,25 +103,47 @@ std::string record_of(const std::string& text) {
          escaped + "\",\"reason\":\"" + escaped + "\"}";
 }
 
+// Names and values in turn, behind a word if there is one.
+std::string facts(const Words& named, const std::string& word = {}) {
+  Words elements;
+  if (!word.empty()) elements.push_back(bulk(word));
+  for (size_t i = 0; i + 1 < named.size(); i += 2) {
+    elements.push_back(bulk(named[i]));
+    elements.push_back(named[i + 1]);
+  }
+  return array(elements);
+}
+
 std::string holder(const std::string& record) {
-  return array({bulk(kEvil), bulk(kEvil), number(-1), number(INT64_MAX), number(INT64_MIN),
-                number(INT64_MAX), number(INT64_MIN), number(-7), bulk("9"), bulk(record),
-                number(INT64_MAX)});
+  return facts(
+      {"owner",  bulk(kEvil),       "state",   bulk(kEvil),       "limit",      number(-1),
+       "token",  number(INT64_MAX), "since",   number(INT64_MIN), "held",       number(INT64_MAX),
+       "left",   number(INT64_MIN), "entries", number(-7),        "responsive", bulk("9"),
+       "record", bulk(record),      "ttl",     number(INT64_MAX), "slot",       number(-1)});
 }
 
 std::string waiter(const std::string& record) {
-  return array({bulk(kEvil), number(0), number(INT64_MIN), number(INT64_MIN), bulk(record)});
+  return facts({"owner", bulk(kEvil), "limit", number(0), "since", number(INT64_MIN), "waited",
+                number(INT64_MIN), "record", bulk(record), "ticket", number(-1)});
 }
 
 std::string snapshot(const std::string& record, int more) {
-  return array({number(1), number(INT64_MAX), array({holder(record)}), number(-1),
-                array({waiter(record)}), number(more), number(more)});
+  return facts({"known",         number(1),
+                "live_holders",  number(INT64_MAX),
+                "holders",       array({holder(record)}),
+                "live_waiters",  number(-1),
+                "waiters",       array({waiter(record)}),
+                "more_holders",  number(more),
+                "more_waiters",  number(more),
+                "closure",       bulk(kEvil),
+                "failed_at",     number(INT64_MAX),
+                "failed_took",   number(INT64_MIN),
+                "failed_how",    bulk(kEvil),
+                "failed_record", bulk(record)});
 }
 
 std::string history(const std::vector<std::string>& rows) {
-  std::vector<std::string> items(10, number(0));
-  items.push_back(array(rows));
-  return array(items);
+  return facts({"known", number(1), "rows", array(rows)});
 }
 
 // Everything that rlock asks with takes up one of these.
@@ -239,27 +261,30 @@ TEST_CASE("well-formed replies with hostile content are shown escaped") {
   const std::string record = record_of(kEvil);
   const std::string huge = record_of(std::string(size_t{200} << 10, '\x1b'));
   const std::string run =
-      bulk("run -1 99999999999999999999 x " + kEvil + " " + kEvil + " " + record);
+      facts({"kind", bulk("run"), "token", number(-1), "since", bulk("99999999999999999999"),
+             "ended", bulk("x"), "how", bulk(kEvil), "result", bulk(kEvil), "note", bulk(kEvil),
+             "record", bulk(record)});
+  const std::string skip = facts({"kind", bulk("skip"), "times", bulk(kEvil), "record", run});
   const HostileReply rows[] = {
       {{"status", "x"}, "EVALSHA", snapshot(record, 0), 0},
       {{"status", "x"}, "EVALSHA", snapshot(huge, 0), 0},
       {{"status", "--json", "x"}, "EVALSHA", snapshot(record, 0), 0},
       {{"queue", "x"}, "EVALSHA", snapshot(record, 0), 0},
       {{"queue", "--json", "x"}, "EVALSHA", snapshot(huge, 0), 0},
-      {{"history", "x"}, "EVALSHA", history({run, bulk(kEvil), bulk("skip x " + kEvil)}), 0},
+      {{"history", "x"}, "EVALSHA", history({run, bulk(kEvil), skip}), 0},
       {{"history", "--json", "x"}, "EVALSHA", history({run, run}), 0},
       {{"status"}, "SCAN", array({bulk("0"), array({bulk("rlock:{" + kEvil + "}:meta")})}), 0},
       {{"-v", "run", "-n", "x", "-c", "true"},
        "EVALSHA",
-       array({bulk("busy"), number(-1), holder(record)}),
+       facts({"waiters", number(-1), "holder", holder(record)}, "busy"),
        75},
       {{"-v", "run", "-w", "1", "x", "-c", "true"},
        "EVALSHA",
-       array({bulk("gone"), bulk("removed"), bulk(record)}),
+       facts({"kind", bulk("removed"), "note", bulk(record)}, "gone"),
        75},
       {{"acquire", "-n", "--ttl", "1m", "x"},
        "EVALSHA",
-       array({bulk("busy"), number(-1), holder(huge)}),
+       facts({"waiters", number(-1), "holder", holder(huge)}, "busy"),
        75},
   };
   for (const HostileReply& row : rows) {

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <exception>
+#include <map>
 #include <sstream>
 #include <thread>
 
@@ -117,36 +118,27 @@ std::string Scene::leftovers() const {
 std::string Scene::history() const {
   std::string tokens;
   for (const std::string& row : lines_of(server().cli({"LRANGE", key("history"), "0", "-1"}))) {
-    if (!row.starts_with("run ")) continue;
-    tokens += row.substr(4, row.find(' ', 4) - 4) + "\n";
+    std::map<std::string, std::string> words;
+    std::istringstream head(row.substr(0, row.find("| ")));
+    for (std::string word; head >> word;) {
+      words[word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
+    }
+    if (words["kind"] == "run") tokens += words["token"] + "\n";
   }
   return tokens;
 }
 
-namespace {
-
-std::string word(const std::string& text, int number) {
-  std::istringstream words(text);
-  std::string found;
-  for (int i = 0; i <= number; ++i) words >> found;
-  return found;
-}
-
-}  // namespace
-
 std::string Scene::last_grant() const {
-  return word(server().cli({"GET", key("meta")}), 2);
+  return server().cli({"HGET", key("meta"), "grant"});
 }
 
 TimePoint Scene::lease_end() const {
   TimePoint before = BootClock::now();  // earlier than the server's answer: the stricter one
   auto time = lines_of(server().cli({"TIME"}));
   auto scores = lines_of(server().cli({"ZRANGE", key("holders"), "-1", "-1", "WITHSCORES"}));
-  const std::string lone = server().cli({"GET", key("holders")});  // a folded hold
-  const bool folded = lone.starts_with("1 ");
-  if ((scores.size() < 2 && !folded) || time.size() < 2) return {};
+  if (scores.size() < 2 || time.size() < 2) return {};
   long long now_ms = std::stoll(time[0]) * 1000 + std::stoll(time[1]) / 1000;
-  return before + Millis(std::stoll(folded ? word(lone, 7) : scores[1]) - now_ms);
+  return before + Millis(std::stoll(scores[1]) - now_ms);
 }
 
 namespace {

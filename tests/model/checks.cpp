@@ -11,7 +11,8 @@
 namespace rlock::model {
 namespace {
 
-constexpr Moment kMetaLife = 30LL * 24 * 3600 * 1000;
+constexpr Moment kHour = 3'600'000;
+constexpr Moment kMetaLife = 30LL * 24 * kHour;
 constexpr Moment kHeartbeat = kHeartbeatSlices * kSlice;  // of a waiter near the head
 constexpr Moment kLongestHeartbeat = kHeartbeatSlices * kLongestSlice;
 // What holds and who waits is found as long after the longest lease, or the longest heartbeat, as
@@ -201,8 +202,7 @@ class Check {
   void ends() {
     for (const Row& end : is_.ends) {
       if (end.score == kNever) broken("L: the key {} has no end", end.member);
-      const bool remembers = end.member == "history" || end.member == "once";
-      Moment life = remembers ? kMetaLife : kKeyLife;
+      const Moment life = end.member == "once" ? kMetaLife : kKeyLife + kHour;
       if (end.score > now_ + life) broken("L: the key {} ends too late", end.member);
     }
   }

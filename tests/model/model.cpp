@@ -150,34 +150,33 @@ const Bounds kLastAndFault{.works = {{}, newest(), newest()}, .faults = 1};
 
 const std::vector<Mutant> kMutants{
     mutant("the token counts from the counter alone", "F:", kLoss,
-           {{"math.max(meta.last + 1, now_us)", "meta.last + 1"}}),
+           {{"math.max(memory.last + 1, now_us)", "memory.last + 1"}}),
     mutant("last come, first served", "Q:", kPlain,
-           {{"local head = call('ZRANGE', QUEUE, 0, 0)[1]",
-             "local head = call('ZRANGE', QUEUE, -1, -1)[1]"}}),
+           {{"call('ZRANGE', QUEUE, 0, 0)[1]", "call('ZRANGE', QUEUE, -1, -1)[1]"}}),
     mutant("a grant needs no claim", "L:", kPlain, {{"now + 2000", "now + line.ttl"}}),
-    mutant("a renewal does not extend the lease", "M:", kPlain,
-           {{"local ends = math.max(held, now + ttl)", "local ends = held"}}),
+    mutant(
+        "a renewal does not extend the lease", "M:", kPlain,
+        {{"math.max(entries[entry] or 0, lease_of(entry))", "entries[entry] or lease_of(entry)"}}),
     mutant("a waiter is never admitted", "no stuck queue:", kPlain,
-           {{"head == excluded or s.n_holders > 0 and not s.fits(line.limit, s.line_word(line, "
-             "'while_closed'))",
+           {{"head == excluded or unknown_rule(line) or not fits(line.limit, line.while_closed)",
              "true"}}),
     mutant("a renewal extends every lease", "O:", {.limits = {kShared, kShared}},
-           {{"reply = {'extended'}",
-             "local all = s.lone and {} or call('ZRANGE', HOLDERS, 0, -1)\nfor _, o in ipairs(all) "
-             "do call('ZADD', HOLDERS, ends, o) end\nreply = {'extended'}"}}),
+           {{"return {'extended'}",
+             "for _, o in ipairs(call('ZRANGE', HOLDERS, 0, -1)) do "
+             "call('ZADD', HOLDERS, now + ttl, o) end return {'extended'}"}}),
     mutant("two holders of one slot", "S:", {.limits = {2, 2}},
-           {{"while used[slot] do slot = slot + 1 end", ""}}),
+           {{"while used[line.slot] do line.slot = line.slot + 1 end", ""}}),
     mutant("a waiter is granted a closed lock", "C: ", kClosable,
-           {{"s.fits(line.limit, s.line_word(line, 'while_closed'))", "s.fits(line.limit, true)"}}),
+           {{"fits(line.limit, line.while_closed)", "fits(line.limit, true)"}}),
     mutant("heartbeats do not grow with the slices", "H:", kRestThree,
            {{"now + 15000 * slices +", "now + 15000 +"}}),
     mutant("a success is not marked", "D: a success is not marked", kOne,
-           {{"if outcome == 'succeeded' then\n    local", "if false then\n    local"}}),
+           {{"if args.outcome == 'succeeded' then", "if false then"}}),
     mutant("a late success is marked though forgotten since", "D: what was forgotten",
-           kOneForgotten, {{"if token <= once.forgotten_token() then return '' end", ""}}),
+           kOneForgotten, {{"if token <= memory.forgotten then return '' end", ""}}),
     mutant("both stay in the queue", "P: two", kLast, {{"if other then replace(other) end", ""}}),
     mutant("a claim without a number is not noted", "P: an older one comes back", kLastAndFault,
-           {{"if supersedes then supersedes.note_newest(tonumber(line.token)) end", ""}})};
+           {{"if supersedes then note_newest(line.token) end", ""}})};
 
 }  // namespace
 

@@ -36,28 +36,43 @@ std::map<std::string, std::string> fields_of(fake::Database& keys, const std::st
   return {hash->begin(), hash->end()};
 }
 
-// `1 owner limit token since ttl responsive end more| record`: a folded hold is checked like the
-// same hold unfolded.
-void unfold(const std::string& text, Memory& memory) {
-  std::string version, owner, token, since, ttl, responsive, more, record;
-  int64_t limit = 0, end = 0;
-  std::istringstream words(text);
-  words >> version >> owner >> limit >> token >> since >> ttl >> responsive >> end;
-  std::getline(words, more, '|');
-  std::getline(words, record);
-  memory.holders = {{owner, end - kEpochMs}};
-  memory.limits = {{owner, limit}};
-  memory.who = {{owner, record},
-                {"+" + owner, util::format("1 held {} {} {} {} 0 {}{}", limit, token, since, ttl,
-                                           responsive, more)},
-                {"@" + owner, util::format("0={}", end)}};
+// The words of `name=value name=value | record`; the record under "record".
+std::map<std::string, std::string> words_in(const std::string& text) {
+  std::map<std::string, std::string> words;
+  const size_t bar = text.find("| ");
+  std::istringstream head(text.substr(0, bar));
+  for (std::string word; head >> word;) {
+    const size_t at = word.find('=');
+    words[word.substr(0, at)] = word.substr(at + 1);
+  }
+  words["record"] = text.substr(bar + 2);
+  return words;
 }
 
-// `0=END` of each `@owner`: nothing is nested in the model.
-void shift_entries(std::map<std::string, std::string>& who) {
-  for (auto& [field, value] : who) {
-    if (field.front() == '@') value = std::to_string(std::stoll(value.substr(2)) - kEpochMs);
+int64_t number_in(const std::map<std::string, std::string>& words, const std::string& name) {
+  const auto word = words.find(name);
+  return word == words.end() ? 0 : std::stoll(word->second);
+}
+
+// As `owner`, `+owner` and `@owner`.
+std::map<std::string, std::string> lines_of(const std::map<std::string, std::string>& fields) {
+  std::map<std::string, std::string> who;
+  for (const auto& [field, text] : fields) {
+    if (field.front() == '!' || field.front() == '#') {
+      who[field] = text;
+      continue;
+    }
+    const auto words = words_in(text);
+    who[field] = words.at("record");
+    std::string& line = who["+" + field];
+    line = util::format("1 {} {} {} {}", words.at("state"), words.at("limit"), words.at("token"),
+                        words.at("since"));
+    for (const auto& [name, value] : words) line += " " + name + "=" + value;
+    const auto entries = words.find("entries");
+    if (entries != words.end())
+      who["@" + field] = std::to_string(std::stoll(entries->second.substr(2)) - kEpochMs);
   }
+  return who;
 }
 
 void set_closure_apart(Memory& memory) {
@@ -76,27 +91,30 @@ void set_closure_apart(Memory& memory) {
   std::erase_if(memory.who, [&](const auto& field) { return field.first.ends_with(closure); });
 }
 
-// `1 last grant exclusive created …`
-std::map<std::string, int64_t> meta_of(const std::string& text) {
+std::map<std::string, int64_t> meta_of(const std::map<std::string, std::string>& fields) {
   std::map<std::string, int64_t> meta;
-  std::istringstream words(text.substr(2));
-  for (const char* field : {"last", "grant", "exclusive", "created"}) words >> meta[field];
-  const size_t at = text.find(" forgotten=");
-  meta["forgotten"] = at == std::string::npos ? 0 : std::stoll(text.substr(at + 11));
+  for (const char* field : {"last", "grant", "exclusive", "created", "forgotten"}) {
+    meta[field] = number_in(fields, field);
+  }
   return meta;
 }
 
-// `1 kept token asked granted ended failures failed record`
 Mark mark_of(const std::string& text) {
-  auto time = [](int64_t stored) { return stored == 0 ? 0 : stored - kEpochMs; };
-  int64_t version = 0, kept = 0, asked = 0, granted = 0, ended = 0, failed = 0;
+  const auto words = words_in(text);
+  auto time = [&](const char* name) {
+    const int64_t stored = number_in(words, name);
+    return stored == 0 ? 0 : stored - kEpochMs;
+  };
   Mark mark;
-  std::istringstream(text) >> version >> kept >> mark.token >> asked >> granted >> ended >>
-      mark.failures >> failed >> mark.record >> mark.claimer;
-  mark.asked = time(asked);
-  mark.granted = time(granted);
-  mark.ended = ended > 0;
-  mark.failed = time(failed);
+  mark.asked = time("asked");
+  mark.granted = time("granted");
+  mark.ended = number_in(words, "ended") > 0;
+  mark.failures = number_in(words, "failures");
+  mark.failed = time("failed");
+  const bool waits = words.contains("latest");
+  mark.token = number_in(words, waits ? "ticket" : "token");
+  mark.record = words.at(waits ? "latest" : "record");
+  if (words.contains("claimer")) mark.claimer = words.at("claimer");
   return mark;
 }
 
@@ -115,20 +133,14 @@ Memory memory_of(fake::Database keys) {
     memory.ends.push_back({name.substr(kBase.size()), until < 0 ? kNever : until - kEpochMs});
     if (name.starts_with(kWake)) memory.woken.push_back(name.substr(kWake.size()));
   }
-  const fake::Value* holders = keys.look(kBase + "holders");
-  if (holders != nullptr && std::holds_alternative<std::string>(holders->data)) {
-    unfold(std::get<std::string>(holders->data), memory);
-  } else {
-    memory.holders = rows_of(keys, "holders", kEpochMs);
-    memory.limits = rows_of(keys, "limits", 0);
-    memory.who = fields_of(keys, "who");
-  }
-  shift_entries(memory.who);
+  memory.holders = rows_of(keys, "holders", kEpochMs);
+  memory.limits = rows_of(keys, "limits", 0);
+  memory.who = lines_of(fields_of(keys, "who"));
   set_closure_apart(memory);
   memory.queue = rows_of(keys, "queue", 0);
   memory.alive = rows_of(keys, "alive", kEpochMs);
   memory.released = rows_of(keys, "released", kEpochMs * 16);
-  if (const auto* text = keys.get<std::string>(kBase + "meta")) memory.meta = meta_of(*text);
+  if (keys.look(kBase + "meta") != nullptr) memory.meta = meta_of(fields_of(keys, "meta"));
   for (const auto& [field, text] : fields_of(keys, "once")) memory.once[field] = mark_of(text);
   forget_news(keys, names);
   memory.keys = std::move(keys);
@@ -137,23 +149,24 @@ Memory memory_of(fake::Database keys) {
 
 Reply reply_of(const fake::Reply& array) {
   if (array.type != fake::Reply::Type::array) throw std::runtime_error(array.text);
-  auto text = [&](size_t at) -> const std::string& { return array.items.at(at).text; };
-  auto number = [&](size_t at) {
-    const fake::Reply& item = array.items.at(at);
-    return item.type == fake::Reply::Type::number ? item.number : std::stoll(item.text);
+  auto find = [&](const std::string& name) -> const fake::Reply* {
+    for (size_t i = 1; i + 1 < array.items.size(); i += 2) {
+      if (array.items[i].text == name) return &array.items[i + 1];
+    }
+    return nullptr;
+  };
+  auto text = [&](const char* name) { return find(name) == nullptr ? "" : find(name)->text; };
+  auto number = [&](const char* name, int64_t missing) {
+    return find(name) == nullptr ? missing : find(name)->number;
   };
   Reply reply;
-  reply.word = text(0);
-  if (reply.word == "granted" || reply.word == "queued") reply.number = number(1);
-  if (reply.word == "granted") reply.slot = number(2);
-  if (reply.word == "queued") {
-    reply.look_again = number(3);
-    reply.slice = number(5);
-  }
-  if (reply.word == "lost" || reply.word == "gone" || reply.word == "absent") reply.how = text(1);
-  const bool ends = reply.word == "freed" || reply.word == "left_queue";
-  if (ends && array.items.size() > 1) reply.mark = text(1);
-  if (reply.word == "absent" && array.items.size() > 3) reply.mark = text(3);
+  reply.word = array.items.at(0).text;
+  reply.number = reply.word == "granted" ? number("token", 0) : number("ticket", 0);
+  reply.slot = number("slot", 0);
+  reply.look_again = number("look_again", -1);
+  reply.slice = number("slice", kSlice);
+  reply.how = reply.word == "lost" ? text("how") : text("kind");
+  reply.mark = text("mark");
   return reply;
 }
 
@@ -181,8 +194,8 @@ Arguments acquire_arguments(const Request& request) {
                   "record",     "x",
                   "responsive", "1",
                   "limit",      std::to_string(request.limit),
-                  "ttl",        std::to_string(kTtl),
-                  "ticket",     std::to_string(request.ticket)};
+                  "ttl",        std::to_string(kTtl)};
+  if (request.ticket > 0) given.insert(given.end(), {"ticket", std::to_string(request.ticket)});
   if (request.work == nullptr) return given;
   add_work(given, *request.work);
   given.insert(given.end(), {"asked", std::to_string(request.asked_ago)});
@@ -224,14 +237,19 @@ std::vector<std::string> arguments(const World& world, const Request& request) {
     case Op::cancel:
       return {"owner", request.owner, "entry", "0", "how", "cancelled", "note", ""};
     case Op::force:
-      return {"confirmed", "x", request.owner, "0"};
+      return {"note", "x", "targets", request.owner + "=0"};
     case Op::forget:
-      return {request.owner, "0"};
+      return request.owner.empty() ? Arguments{} : Arguments{"field", request.owner};
     case Op::close:
-      return {"close", seen.empty() ? "-" : seen, "x", request.owner,
-              std::to_string(kEpochMs + world.now + kClosed)};
+      if (seen.empty()) {
+        return {"record",      "x",    "id",
+                request.owner, "ends", std::to_string(kEpochMs + world.now + kClosed)};
+      }
+      return {"seen", seen,          "record", "x",
+              "id",   request.owner, "ends",   std::to_string(kEpochMs + world.now + kClosed)};
     case Op::open:
-      return {"open", seen, "x"};
+      if (seen.empty()) return {"record", "x"};
+      return {"seen", seen, "record", "x"};
   }
   throw std::logic_error("no such request");
 }

@@ -25,7 +25,7 @@ names() { grep -o '\brlock_[a-z_]*' | sort -u; }
   queue_up deploy 2>/dev/null
   rlock run nightly -- true
   run -7 rlock run nightly -- sh -c 'exit 7'
-  redis set 'rlock:{long-ago}:meta' '1 5 5 5 5 0 0 -'
+  redis hset 'rlock:{long-ago}:meta' form 1 last 5 created 5
   # The command of the example, as its crontab has it.
   line=$(sed -n 's|^# *\* \* \* \* \* root \(rlock metrics.*\)|\1|p' "$rules" | sed "s|/var/lib/prometheus/node-exporter|$here|")
   run -0 sh -c "$line"

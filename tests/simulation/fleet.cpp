@@ -366,21 +366,25 @@ void Fleet::on_script(const Server& server, const Command& words, const Reply& r
   }
 }
 
-// A reply of force_unlock: forced holders… A holder: owner state limit token since held left
-// entries responsive… One that responds counts until it confirms, unless the operator does not
-// wait.
+// A holder that responds counts until it confirms, unless the operator does not wait.
 void Fleet::note_broken(const Command& words, const Reply& reply) {
   const lua::Script& script = scripts_.for_stores().force_unlock;
   const bool forced = (words[1] == script.sha1 || words[1] == script.text) &&
                       reply.type == Reply::Type::array && reply.items.front().text == "forced";
   if (!forced) return;
-  constexpr size_t kWhen = 13;  // EVALSHA, the digest, the number of keys, and these
-  for (const Reply& holder : reply.items[1].items) {
-    const bool counts = words[kWhen] == "confirmed" && holder.items[8].text != "0";
+  auto fact = [](const Reply& facts, const std::string& name) -> const Reply& {
+    for (size_t i = facts.items.size() % 2; i < facts.items.size(); i += 2) {
+      if (facts.items[i].text == name) return facts.items[i + 1];
+    }
+    throw std::logic_error("no " + name);
+  };
+  const bool waits = std::find(words.begin(), words.end(), "now") == words.end();
+  for (const Reply& holder : fact(reply, "broken").items) {
     const std::string& key = words[3];
     const size_t from = key.find("{job") + 4;
-    ledger_.broken(std::stoul(key.substr(from)), static_cast<uint64_t>(holder.items[3].number),
-                   counts);
+    ledger_.broken(std::stoul(key.substr(from)),
+                   static_cast<uint64_t>(fact(holder, "token").number),
+                   waits && fact(holder, "responsive").text != "0");
   }
 }
 

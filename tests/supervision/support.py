@@ -275,8 +275,9 @@ class Case(unittest.TestCase):
         """Neither a holder nor a waiter; what remembers the lock has an end."""
         self.assertTrue(self.free(name), f"{name} is still held")
         keys = self.server.call("KEYS", f"rlock:{{{name}}}:*")
-        # A run that died is found there as long as the history.
-        kept = ("meta", "history", "holders", "limits", "who", "released") if f"rlock:{{{name}}}:holders" in keys else ("meta", "history")
+        # A run or a waiter that died is found there as long as the history.
+        died = {f"rlock:{{{name}}}:holders", f"rlock:{{{name}}}:queue"} & set(keys)
+        kept = ("meta", "history", "released", "who", *(("holders", "limits", "queue", "alive") if died else ()))
         for key in keys:
             left = self.server.call("PTTL", key)
             self.assertNotEqual(left, -1, f"{key} lives for ever")

@@ -31,6 +31,15 @@ class Item {
   bool is_array() const { return reply_ != nullptr && reply_->type == REDIS_REPLY_ARRAY; }
   size_t size() const { return is_array() ? reply_->elements : 0; }
   Item at(size_t i) const { return Item(i < size() ? reply_->element[i] : nullptr); }
+  // The value of a fact: names and values stand in turn, perhaps behind a word.
+  Item operator[](std::string_view name) const {
+    for (size_t i = size() % 2; i < size(); i += 2) {
+      if (at(i).text() == name) return at(i + 1);
+    }
+    return Item(nullptr);
+  }
+  std::string_view word() const { return at(0).text(); }
+  bool holds() const { return number() != 0; }
 
   std::string_view text() const {
     const bool string = reply_ != nullptr &&
@@ -106,26 +115,26 @@ lock::Marked marked_of(std::string_view word) {
 }
 
 lock::AlreadyDone done_of(Item item) {
-  return {{item.at(1).number()},
-          std::max(Millis(0), span_of(item.at(2))),
-          std::string(item.at(3).text()),
-          {item.at(4).count()}};
+  return {{item["ended"].number()},
+          std::max(Millis(0), span_of(item["took"])),
+          string_of(item["record"]),
+          {item["token"].count()}};
 }
 
 lock::Holder holder_of(Item item) {
   lock::Holder holder;
-  holder.owner = item.at(0).text();
-  holder.state = state_of(item.at(1).text());
-  holder.limit = limit_of(item.at(2));
-  holder.token = {item.at(3).count()};
-  holder.since = {item.at(4).number()};
-  holder.held = std::max(Millis(0), span_of(item.at(5)));
-  holder.left = span_of(item.at(6));
-  holder.entries = item.at(7).count();
-  holder.responsive = responsive_of(item.at(8).text());
-  holder.record = item.at(9).text();
-  holder.ttl = std::max(Millis(0), span_of(item.at(10)));
-  holder.slot = item.at(11).count();
+  holder.owner = item["owner"].text();
+  holder.state = state_of(item["state"].text());
+  holder.limit = limit_of(item["limit"]);
+  holder.token = {item["token"].count()};
+  holder.since = {item["since"].number()};
+  holder.held = std::max(Millis(0), span_of(item["held"]));
+  holder.left = span_of(item["left"]);
+  holder.entries = item["entries"].count();
+  holder.responsive = responsive_of(item["responsive"].text());
+  holder.record = item["record"].text();
+  holder.ttl = std::max(Millis(0), span_of(item["ttl"]));
+  holder.slot = item["slot"].count();
   return holder;
 }
 
@@ -135,36 +144,33 @@ std::optional<lock::Holder> maybe_holder(Item item) {
 }
 
 lock::Waiter waiter_of(Item item) {
-  return {std::string(item.at(0).text()), limit_of(item.at(1)),
-          {item.at(2).number()},          std::max(Millis(0), span_of(item.at(3))),
-          std::string(item.at(4).text()), {item.at(5).count()}};
+  return {string_of(item["owner"]),  limit_of(item["limit"]),
+          {item["since"].number()},  std::max(Millis(0), span_of(item["waited"])),
+          string_of(item["record"]), {item["ticket"].count()}};
 }
 
 lock::Queued queued_of(Item item) {
   lock::Queued queued;
-  queued.ticket = {item.at(1).count()};
-  queued.position = item.at(2).count();
-  if (item.at(3).number() > 0) queued.look_again = span_of(item.at(3));
-  queued.holder = maybe_holder(item.at(4));
-  if (item.at(5).number() > 0) queued.slice = span_of(item.at(5));
-  queued.forgotten = {item.at(6).count()};
+  queued.ticket = {item["ticket"].count()};
+  queued.position = item["position"].count();
+  if (item["look_again"].number() > 0) queued.look_again = span_of(item["look_again"]);
+  queued.holder = maybe_holder(item["holder"]);
+  if (item["slice"].number() > 0) queued.slice = span_of(item["slice"]);
+  queued.forgotten = {item["forgotten"].count()};
   return queued;
 }
 
-// What is counted, as inspect.lua lists it.
-void read_counts(lock::Snapshot& snapshot, Item list) {
-  auto time_at = [&](size_t i) { return lock::ServerTime{list.at(i).number()}; };
-  auto text_at = [&](size_t i) { return std::string(list.at(i).text()); };
-  snapshot.counters = {list.at(0).count(), list.at(1).count(), list.at(2).count(),
-                       list.at(3).count(), list.at(4).count()};
-  snapshot.failures_in_a_row = list.at(5).count();
-  if (time_at(6).ms > 0) {
-    snapshot.last_failure = {time_at(6), std::max(Millis(0), span_of(list.at(7))), text_at(8),
-                             text_at(12)};
+void read_counts(lock::Snapshot& snapshot, Item item) {
+  snapshot.counters = {item["runs"].count(), item["failures"].count(), item["losses"].count(),
+                       item["skips"].count(), item["done"].count()};
+  snapshot.failures_in_a_row = item["streak"].count();
+  if (const lock::ServerTime at{item["failed_at"].number()}; at.ms > 0) {
+    snapshot.last_failure = {at, std::max(Millis(0), span_of(item["failed_took"])),
+                             string_of(item["failed_how"]), string_of(item["failed_record"])};
   }
-  if (time_at(10).ms > 0) {
-    const Millis took = bounded_span(time_at(10).ms - time_at(9).ms);
-    snapshot.last_success = {time_at(10), std::max(Millis(0), took), text_at(11)};
+  if (const lock::ServerTime at{item["succeeded_at"].number()}; at.ms > 0) {
+    const Millis took = bounded_span(at.ms - item["succeeded_from"].number());
+    snapshot.last_success = {at, std::max(Millis(0), took), string_of(item["succeeded_record"])};
   }
 }
 
@@ -180,62 +186,47 @@ std::string_view name_in(std::string_view key, std::string_view prefix) {
   return {};
 }
 
-std::string_view next_word(std::string_view& text) {
-  return util::take_until(text, ' ');
-}
-
-uint64_t next_number(std::string_view& text) {
-  return util::parse_number<uint64_t>(next_word(text)).value_or(0);
-}
-
-lock::ServerTime next_time(std::string_view& text) {
-  return {static_cast<int64_t>(next_number(text))};
-}
-
-// Splits `-+57 NOTE RECORD`: the length of an operator's note, the note and the record.
-void split_note(lock::Run& run, std::string_view row) {
-  const size_t plus = run.result.find('+');
-  if (plus != std::string::npos) {
-    std::string_view digits = std::string_view(run.result).substr(plus + 1);
-    const size_t length = std::min<size_t>(next_number(digits), row.size());
-    run.note = row.substr(0, length);
-    row.remove_prefix(std::min(row.size(), length + 1));
-    run.result.resize(plus);
+// The script quotes blanks, bars and other signs of its form as %XX.
+std::string unquoted(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    unsigned char byte = 0;
+    const char* digits = text.data() + i + 1;
+    if (text[i] == '%' && i + 2 < text.size() &&
+        std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2) {
+      out.push_back(static_cast<char>(byte));
+      i += 2;
+    } else {
+      out.push_back(text[i]);
+    }
   }
-  run.record = row;
+  return out;
 }
 
-// A row of the history as the scripts write it; nullopt for any other text.
-std::optional<lock::HistoryRow> history_row_of(std::string_view row) {
-  std::string_view kind = next_word(row);
+// nullopt for a kind that a later version may write.
+std::optional<lock::HistoryRow> history_row_of(Item item) {
+  const std::string_view kind = item["kind"].text();
   if (kind == "skip") {
-    std::string_view counts = next_word(row);
-    auto next_count = [&counts] {
-      return util::parse_number<uint64_t>(util::take_until(counts, '/')).value_or(0);
-    };
-    lock::Skips skips{next_count(), next_time(row), next_time(row)};
-    skips.done = next_count();
-    skips.superseded = next_count();
-    skips.record = row;
+    lock::Skips skips{item["times"].count(), {item["first"].number()}, {item["last"].number()}};
+    skips.done = item["done"].count();
+    skips.superseded = item["superseded"].count();
+    skips.record = item["record"].text();
     return skips;
   }
   if (kind == "close" || kind == "open") {
-    lock::Closing closing{next_time(row), kind == "close" ? next_time(row) : lock::ServerTime{}};
-    closing.record = row;
+    lock::Closing closing{{item["at"].number()}, {item["ends"].number()}};
+    closing.record = item["record"].text();
     return closing;
   }
   if (kind != "run") return std::nullopt;
-  lock::Run run{{next_number(row)},
-                next_time(row),
-                next_time(row),
-                std::string(next_word(row)),
-                std::string(next_word(row))};
-  split_note(run, row);
-  constexpr std::string_view kRenewed = "renewed:";
-  if (run.result.starts_with(kRenewed)) {
-    run.renewed = {util::parse_number<int64_t>(run.result.substr(kRenewed.size())).value_or(0)};
-    run.result = "-";
-  }
+  lock::Run run{{item["token"].count()},
+                {item["since"].number()},
+                {item["ended"].number()},
+                string_of(item["how"]),
+                string_of(item["result"])};
+  run.renewed = {item["renewed"].number()};
+  run.note = unquoted(item["note"].text());
+  run.record = item["record"].text();
   return run;
 }
 
@@ -243,66 +234,68 @@ std::optional<lock::HistoryRow> history_row_of(std::string_view row) {
 
 std::optional<lock::AcquireReply> decode_acquire(const redisReply& reply, Verdicts possible) {
   Item item(&reply);
-  std::string_view word = item.at(0).text();
-  const std::string_view what = word == "gone" ? item.at(1).text() : word;
+  const std::string_view what = item.word() == "gone" ? item["kind"].text() : item.word();
   if ((what == "done" || what == "failed") && !possible.done) return std::nullopt;
   if (what == "superseded" && !possible.superseded) return std::nullopt;
-  if (word == "granted") {
-    if (item.at(1).number() <= 0) return std::nullopt;
+  if (item.word() == "granted") {
+    if (item["token"].number() <= 0) return std::nullopt;
     return lock::Granted{
-        {item.at(1).count()}, std::nullopt, item.at(2).count(), {item.at(3).count()}};
+        {item["token"].count()}, std::nullopt, item["slot"].count(), {item["forgotten"].count()}};
   }
-  if (word == "queued") return queued_of(item);
-  if (word == "busy") {
-    return lock::Busy{maybe_holder(item.at(2)), item.at(1).count(), {item.at(3).count()}};
+  if (item.word() == "queued") return queued_of(item);
+  if (item.word() == "busy") {
+    return lock::Busy{
+        maybe_holder(item["holder"]), item["waiters"].count(), {item["forgotten"].count()}};
   }
-  if (word == "done") return done_of(item);
-  if (word == "superseded") return lock::Superseded{std::string(item.at(1).text())};
-  if (word == "failed") return lock::FailedTooOften{item.at(1).count(), {item.at(2).count()}};
-  if (word == "gone") {
+  if (item.word() == "done") return done_of(item);
+  if (item.word() == "superseded") return lock::Superseded{string_of(item["record"])};
+  if (item.word() == "failed") {
+    return lock::FailedTooOften{item["times"].count(), {item["token"].count()}};
+  }
+  if (item.word() == "gone") {
     // It was done, and has been forgotten since.
-    if (item.at(1).text() == "done") return lock::AlreadyDone{};
-    if (item.at(1).text() == "superseded") return lock::Superseded{std::string(item.at(2).text())};
-    return lock::OwnerEnded{ending_of(item.at(1).text()), std::string(item.at(2).text())};
+    if (what == "done") return lock::AlreadyDone{};
+    if (what == "superseded") return lock::Superseded{string_of(item["note"])};
+    return lock::OwnerEnded{ending_of(what), string_of(item["note"])};
   }
-  if (word == "more") return lock::RetryNow{};
+  if (item.word() == "more") return lock::RetryNow{};
   return std::nullopt;
 }
 
 std::optional<lock::RenewReply> decode_renew(const redisReply& reply, std::string_view self) {
   Item item(&reply);
-  std::string_view word = item.at(0).text();
-  if (word == "extended") return lock::Renewal::extended;
-  if (word == "put_back") return lock::Renewal::put_back;
-  if (word == "upgrade") return lock::Upgrade{};
-  if (word != "lost") return std::nullopt;
-  lock::Lost lost{lost_of(item.at(1).text()), maybe_holder(item.at(3)),
-                  std::string(item.at(2).text())};
+  if (item.word() == "extended") return lock::Renewal::extended;
+  if (item.word() == "put_back") return lock::Renewal::put_back;
+  if (item.word() == "upgrade") return lock::Upgrade{};
+  if (item.word() != "lost") return std::nullopt;
+  lock::Lost lost{lost_of(item["how"].text()), maybe_holder(item["holder"]),
+                  string_of(item["note"])};
   if (lost.by && lost.by->owner == self) lost.by.reset();
-  if (item.at(4).number() == 1 && !lost.by) lost.later_holder = lock::LaterHolder::nobody;
+  if (item["untouched"].holds() && !lost.by) lost.later_holder = lock::LaterHolder::nobody;
   return lost;
 }
 
 std::optional<lock::ReleaseReply> decode_release(const redisReply& reply) {
   Item item(&reply);
-  std::string_view word = item.at(0).text();
-  if (word == "freed" || word == "kept") {
+  const lock::Marked marked = marked_of(item["mark"].text());
+  if (item.word() == "freed" || item.word() == "kept") {
     lock::ReleaseReply freed;
-    freed.marked = marked_of(item.at(1).text());
+    freed.marked = marked;
     return freed;
   }
   // It was only queued; its position was given up.
-  if (word == "left_queue") {
-    return lock::ReleaseReply{OwnerEnd::cancelled, {}, std::nullopt, marked_of(item.at(1).text())};
+  if (item.word() == "left_queue") {
+    return lock::ReleaseReply{OwnerEnd::cancelled, {}, std::nullopt, marked};
   }
-  if (word == "runs") return lock::ReleaseReply{OwnerEnd::unknown, {}, holder_of(item.at(1))};
-  if (word != "absent") return std::nullopt;
-  return lock::ReleaseReply{ending_of(item.at(1).text()), std::string(item.at(2).text()),
-                            std::nullopt, marked_of(item.at(3).text())};
+  if (item.word() == "runs")
+    return lock::ReleaseReply{OwnerEnd::unknown, {}, holder_of(item["holder"])};
+  if (item.word() != "absent") return std::nullopt;
+  return lock::ReleaseReply{ending_of(item["kind"].text()), string_of(item["note"]), std::nullopt,
+                            marked};
 }
 
 std::optional<lock::CancelReply> decode_cancel(const redisReply& reply) {
-  std::string_view word = Item(&reply).at(0).text();
+  std::string_view word = Item(&reply).word();
   if (word == "left_queue") return lock::CancelReply::was_queued;
   if (word == "freed") return lock::CancelReply::was_granted;
   if (word == "absent") return lock::CancelReply::not_found;
@@ -312,26 +305,25 @@ std::optional<lock::CancelReply> decode_cancel(const redisReply& reply) {
 
 std::optional<lock::ForceReply> decode_force(const redisReply& reply) {
   Item item(&reply);
-  std::string_view word = item.at(0).text();
-  if (word == "free") return lock::NotHeld{};
-  if (word == "nomatch") return lock::NoMatch{};
-  if (word == "more") return lock::RetryNow{};
-  if (word != "forced") return std::nullopt;
-  lock::Forced forced{each(item.at(1), holder_of), each(item.at(2), string_of), std::nullopt,
-                      each(item.at(4), string_of)};
-  if (!item.at(3).text().empty()) forced.next = string_of(item.at(3));
+  if (item.word() == "free") return lock::NotHeld{};
+  if (item.word() == "nomatch") return lock::NoMatch{};
+  if (item.word() == "more") return lock::RetryNow{};
+  if (item.word() != "forced") return std::nullopt;
+  lock::Forced forced{each(item["broken"], holder_of), each(item["counting"], string_of),
+                      std::nullopt, each(item["before"], string_of)};
+  if (!item["next"].text().empty()) forced.next = string_of(item["next"]);
   return forced;
 }
 
 std::optional<lock::ClosureReply> decode_closure(const redisReply& reply) {
-  std::string_view word = Item(&reply).at(0).text();
+  std::string_view word = Item(&reply).word();
   if (word == "closed" || word == "opened") return lock::ClosureReply::done;
   if (word == "changed") return lock::ClosureReply::changed;
   return std::nullopt;
 }
 
 std::optional<lock::MoveReply> decode_move(const redisReply& reply) {
-  std::string_view word = Item(&reply).at(0).text();
+  std::string_view word = Item(&reply).word();
   if (word == "moved") return lock::MoveReply::moved;
   if (word == "holds") return lock::MoveReply::holds;
   if (word == "absent") return lock::MoveReply::not_found;
@@ -340,25 +332,25 @@ std::optional<lock::MoveReply> decode_move(const redisReply& reply) {
 
 std::optional<lock::Forgotten> decode_forget(const redisReply& reply) {
   Item item(&reply);
-  if (item.at(0).text() != "forgotten") return std::nullopt;
-  return lock::Forgotten{item.at(1).count(), item.at(2).count(), item.at(3).count()};
+  if (item.word() != "forgotten") return std::nullopt;
+  return lock::Forgotten{item["marks"].count(), item["failures"].count(), item["numbers"].count()};
 }
 
 std::optional<lock::Snapshot> decode_snapshot(const redisReply& reply) {
   Item item(&reply);
-  if (item.size() < 7) return std::nullopt;
+  if (!item["holders"].is_array()) return std::nullopt;
   lock::Snapshot snapshot;
-  snapshot.known = item.at(0).number() != 0;
-  snapshot.live_holders = item.at(1).count();
-  snapshot.holders = each(item.at(2), holder_of);
-  snapshot.live_waiters = item.at(3).count();
-  snapshot.waiters = each(item.at(4), waiter_of);
-  snapshot.more_holders = item.at(5).number() != 0;
-  snapshot.more_waiters = item.at(6).number() != 0;
-  snapshot.last_grant = {item.at(7).count()};
-  snapshot.now = {item.at(8).number()};
-  read_counts(snapshot, item.at(9));
-  snapshot.closure = maybe_holder(item.at(11));
+  snapshot.known = item["known"].holds();
+  snapshot.live_holders = item["live_holders"].count();
+  snapshot.holders = each(item["holders"], holder_of);
+  snapshot.live_waiters = item["live_waiters"].count();
+  snapshot.waiters = each(item["waiters"], waiter_of);
+  snapshot.more_holders = item["more_holders"].holds();
+  snapshot.more_waiters = item["more_waiters"].holds();
+  snapshot.last_grant = {item["last_grant"].count()};
+  snapshot.now = {item["now"].number()};
+  read_counts(snapshot, item);
+  snapshot.closure = maybe_holder(item["closure"]);
   return snapshot;
 }
 
@@ -369,12 +361,11 @@ std::optional<lock::Wake> decode_wake(const redisReply& reply) {
 }
 
 std::optional<lock::HistoryRows> decode_history(const redisReply& reply) {
-  Item list = Item(&reply).at(10);
+  Item list = Item(&reply)["rows"];
   if (!list.is_array()) return std::nullopt;
   lock::HistoryRows rows;
   for (size_t i = 0; i < list.size(); ++i) {
-    if (auto history_row = history_row_of(list.at(i).text()))
-      rows.push_back(std::move(*history_row));
+    if (auto history_row = history_row_of(list.at(i))) rows.push_back(std::move(*history_row));
   }
   return rows;
 }

@@ -157,13 +157,16 @@ lock::InFlight<T> confirmed(Link& link, lock::InFlight<T> call, Confirmation con
   return lock::then<T>(std::move(call), ask_replicas);
 }
 
-// Arguments of inspect.lua.
 std::vector<std::string> pages(const lock::InspectCall& call) {
-  return {number(call.holders_from), number(call.holders_page), number(call.waiters_from),
-          number(call.waiters_page)};
+  Arguments given;
+  given.add_unless_0("holders_from", call.holders_from);
+  given.add_unless_0("holders", call.holders_page);
+  given.add_unless_0("waiters_from", call.waiters_from);
+  given.add_unless_0("waiters", call.waiters_page);
+  return given.take();
 }
 std::vector<std::string> only_history(uint64_t rows) {
-  return {"0", "0", "0", "0", number(rows)};
+  return {"rows", number(rows)};
 }
 
 using lock::NamesPage;
@@ -292,13 +295,15 @@ lock::InFlight<lock::CancelReply> RedisStore::cancel(const lock::CancelCall& cal
 }
 
 lock::InFlight<lock::ForceReply> RedisStore::force_unlock(const lock::ForceCall& call) {
-  std::vector<std::string> arguments{call.when == lock::ForceWhen::now ? "now" : "confirmed",
-                                     call.note};
+  std::string targets;
   for (const lock::ForceTarget& target : call.targets) {
-    arguments.push_back(target.owner.text());
-    arguments.push_back(number(target.token.value));
+    targets += target.owner.text() + "=" + number(target.token.value) + " ";
   }
-  return run<lock::ForceReply>(scripts_.force_unlock, "force-unlock", call.name, arguments,
+  Arguments given;
+  given.add_if("now", call.when == lock::ForceWhen::now);
+  given.add("note", call.note);
+  given.add("targets", targets);
+  return run<lock::ForceReply>(scripts_.force_unlock, "force-unlock", call.name, given.take(),
                                decode_force);
 }
 
@@ -318,26 +323,28 @@ lock::InFlight<lock::Snapshots> RedisStore::inspect_all(
 }
 
 lock::InFlight<lock::ClosureReply> RedisStore::set_closure(const lock::ClosureCall& call) {
-  std::vector<std::string> arguments{call.id ? "close" : "open", call.seen.value_or("-"),
-                                     call.record};
+  Arguments given;
+  if (call.seen) given.add("seen", *call.seen);
+  given.add("record", call.record);
   if (call.id) {
-    arguments.push_back(*call.id);
-    arguments.push_back(std::to_string(call.looked.ms + call.length.count()));
+    given.add("id", *call.id);
+    given.add("ends", std::to_string(call.looked.ms + call.length.count()));
   }
-  return run<lock::ClosureReply>(scripts_.closure, call.id ? "close" : "open", call.name, arguments,
-                                 decode_closure);
+  return run<lock::ClosureReply>(scripts_.closure, call.id ? "close" : "open", call.name,
+                                 given.take(), decode_closure);
 }
 
 lock::InFlight<lock::MoveReply> RedisStore::move_first(const lock::MoveCall& call) {
   return run<lock::MoveReply>(scripts_.first, "move a waiter in the queue of", call.name,
-                              {call.owner.text(), call.record}, decode_move);
+                              {"owner", call.owner.text(), "record", call.record}, decode_move);
 }
 
 lock::InFlight<lock::Forgotten> RedisStore::forget(const lock::ForgetCall& call) {
-  return run<lock::Forgotten>(
-      scripts_.forget, "forget what was done under", call.name,
-      {call.key ? once_field(lock::OnceKind::key, *call.key) : "", number(call.through.value)},
-      decode_forget);
+  Arguments given;
+  if (call.key) given.add("field", once_field(lock::OnceKind::key, *call.key));
+  given.add_unless_0("through", call.through.value);
+  return run<lock::Forgotten>(scripts_.forget, "forget what was done under", call.name,
+                              given.take(), decode_forget);
 }
 
 lock::InFlight<lock::HistoryRows> RedisStore::history(const lock::LockName& name, uint64_t rows) {

@@ -128,21 +128,23 @@ reset_server() { redis flushall >/dev/null; }
 # keys NAME: the keys of a lock.
 keys() { redis --raw keys "rlock:{$1}:*"; }
 
-# Only the memory of the lock and of its runs may stay behind, a run that died included, and what expires within a minute.
+# Only the memory of the lock, of its runs and of their ends may stay behind, a run or a waiter that died included, and what expires
+# within a minute.
 nothing_left() {
   local key ttl died
-  died=$(redis exists "rlock:{$1}:holders")
+  died=$(redis exists "rlock:{$1}:holders" "rlock:{$1}:queue")
   for key in $(keys "$1"); do
     ttl=$(redis pttl "$key")
     [ "$ttl" -ne -2 ] || continue  # its time was over just now
-    [ "$ttl" -ge 0 ] || fail "$key lives for ever"
+    [ "$ttl" -ge 0 ] || fail "$key lives for ever" || return
     case $key in
-      *:meta | *:history | *:once) ;;
-      *:holders | *:limits | *:who | *:queue | *:alive | *:released) [ "$died" = 1 ] || [ "$ttl" -le 60000 ] || fail "$key lives for $ttl ms" ;;
-      *) [ "$ttl" -le 60000 ] || fail "$key lives for $ttl ms" ;;
+      *:meta | *:history | *:once | *:released) ;;
+      *:who) [ "$died" -gt 0 ] || [ -z "$(redis --raw hkeys "$key" | grep -v '^[!#]')" ] || fail "$key has a line of a run that is gone" || return ;;
+      *:holders | *:limits | *:queue | *:alive) [ "$died" -gt 0 ] || fail "$key is left" || return ;;
+      *) [ "$ttl" -le 60000 ] || fail "$key lives for $ttl ms" || return ;;
     esac
   done
-  [ "$(waiters "$1")" -eq 0 ] || fail "somebody is left in the queue of $1"
+  [ "$(waiters "$1")" -eq 0 ] || fail "somebody is left in the queue of $1" || return
   run -1 rlock status -q "$1"
 }
 

@@ -1,0 +1,53 @@
+-- include: lines
+-- QUEUE, owner to its ticket, and ALIVE, owner to the end of its heartbeat; and how waiters are woken.
+
+local function queue_ticket(owner) return tonumber(call('ZSCORE', QUEUE, owner) or nil) end
+
+local function head_of_queue() return call('ZRANGE', QUEUE, 0, 0)[1] end
+
+local function dequeue(owner)
+  left_queue = left_queue + call('ZREM', QUEUE, owner)
+  call('ZREM', ALIVE, owner)
+end
+
+local function remove_waiter(owner)
+  dequeue(owner)
+  forget_line(owner)
+end
+
+-- A wake is a hint, and is pushed last: one before the new state would send the waiter back to sleep.
+local function wake(owner, event)
+  wakes[#wakes + 1] = owner
+  wakes[#wakes + 1] = event
+end
+
+-- Returns whether the wake was pushed: a server that wants all keys declared refuses, because these lists are not.
+local function push_wake(owner, event)
+  local WAKE_LIFE = 10000
+  local key = string.sub(HOLDERS, 1, -8) .. 'wake:' .. owner
+  local length = redis.pcall('LPUSH', key, event)
+  if type(length) == 'table' then return false end
+  if length ~= 1 then redis.pcall('LTRIM', key, 0, 0) end
+  redis.pcall('PEXPIRE', key, WAKE_LIFE)
+  return true
+end
+
+-- Of those far from the head heartbeat and slice grow with the place. For how many slices a waiter at this place, counted from
+-- 0, blocks before it asks again.
+local function slices_at(place) return math.min(MOST_SLICES, 1 + math.floor(place / NEAR)) end
+
+-- The score in ALIVE is the end of the heartbeat; a quarter of a ms for each slice after the first shows its length.
+local function beat(owner)
+  local slices = slices_at(call('ZRANK', QUEUE, owner))
+  if call('ZADD', ALIVE, now + HEARTBEAT * slices + (slices - 1) / 4, owner) == 1 then changed = true end
+end
+
+-- Wakes the waiters that have come near the head and still have a longer heartbeat than those there: they ask more often from
+-- then on.
+local function nudge_near()
+  if left_queue == 0 or n_waiters() + left_queue <= NEAR then return end
+  local moved = call('ZRANGE', QUEUE, math.max(0, NEAR - left_queue), NEAR - 1)
+  for i, ends in ipairs(#moved > 0 and call('ZMSCORE', ALIVE, unpack(moved)) or {}) do
+    if ends and ends % 1 > 0 then wake(moved[i], 'look') end
+  end
+end

@@ -1,0 +1,61 @@
+-- include: sweep
+-- Of acquire: of the waiters that supersede others only one stays, that with the greatest number; without numbers the last one.
+
+local function superseding_waiter()
+  local other = read_waits().latest
+  return other and other ~= args.owner and queue_ticket(other) and read_line(other) and other or nil
+end
+
+local function newest_number() return args.supersede ~= '+' and tonumber(args.supersede) end
+local function number_of(line) return line.supersede ~= '+' and tonumber(line.supersede) end
+
+-- The reply to an owner that is older than one that waits, or than one that was granted the lock before. An owner with a ticket
+-- comes back: it was swept, or a newer one took its place, and has the same ticket.
+local function superseded_reply()
+  local number, newest, waits = newest_number(), read_mark('newest'), read_waits()
+  local ticket = tonumber(args.ticket or math.huge)
+  if number and newest.token > number then return {'superseded', record = newest.record} end
+  local other = superseding_waiter()
+  local line = other and read_line(other)
+  local other_number, older = line and number_of(line), false
+  if number and other_number then
+    older = number < other_number
+  elseif line then
+    older = ticket <= queue_ticket(other)
+  end
+  if older then return {'superseded', record = line.record} end
+  local is_last = waits.latest == args.owner or waits.claimer == args.owner
+  if is_last or number and other_number or ticket > waits.ticket then return nil end
+  return {'superseded', record = waits.record}
+end
+
+-- Cancels the grant if a newer owner has held the lock since.
+local function overtaken(line)
+  local number, newest = newest_number(), read_mark('newest')
+  if not number or line.state ~= 'granted' or newest.token <= number then return nil end
+  dismiss(args.owner, args.record, SUPERSEDED, newest.record)
+  return {'superseded', record = newest.record}
+end
+
+local function replace(other) dismiss(other, read_line(other).record, SUPERSEDED, args.record) end
+
+-- Joins the queue in the place of the older one, and returns its ticket; nil where there is none.
+local function take_over()
+  local other = superseding_waiter()
+  local ticket = other and queue_ticket(other)
+  if other then replace(other) end
+  local waits = read_waits()
+  waits.latest = args.owner
+  write_waits(waits)
+  return ticket
+end
+
+-- An older one that has come since the grant must not run after this one. TOKEN stands in the place of a ticket, which a client
+-- does not have that was granted the lock at once.
+local function note_newest(token)
+  local number = newest_number()
+  if not number then return note_claim(args.owner, args.record, tonumber(args.ticket or token)) end
+  if not note_number(number, args.record) then return end
+  local other = superseding_waiter()
+  if other and (number_of(read_line(other)) or number) < number then replace(other) end
+end

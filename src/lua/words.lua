@@ -1,0 +1,38 @@
+-- include: begin
+-- The one form in which a lock's facts are stored as text: `name=value name=value | record`.
+local NUMBERS = {
+  limit = true, token = true, since = true, ttl = true, min_hold = true, slot = true, span = true, asked = true, max = true,
+  kept = true, granted = true, ended = true, failures = true, failed = true, ends = true, times = true, first = true,
+  done = true, superseded = true, renewed = true, last = true, at = true, ticket = true,
+}
+
+local function read_words(text)
+  local head, record = string.match(text, '^(.-)| (.*)$')
+  local facts = {record = record or ''}
+  for name, value in string.gmatch(head or '', '(!?[%w_]+)=(%S*)') do
+    facts[name] = NUMBERS[name] and tonumber(value) or value
+  end
+  return facts
+end
+
+local function words_of(facts)
+  local words = {}
+  for name, value in pairs(facts) do
+    if name ~= 'record' then words[#words + 1] = name .. '=' .. int(value) end
+  end
+  return table.concat(words, ' ') .. ' | ' .. facts.record
+end
+
+-- A reply as the client reads it: what is in a list, then each name and its value; tables in it in the same way.
+local function reply_of(value)
+  if type(value) ~= 'table' then return value end
+  local list = {}
+  for _, item in ipairs(value) do list[#list + 1] = reply_of(item) end
+  for name, item in pairs(value) do
+    if type(name) == 'string' then
+      list[#list + 1] = name
+      list[#list + 1] = reply_of(item)
+    end
+  end
+  return list
+end
