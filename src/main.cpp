@@ -38,7 +38,10 @@ struct Dispatcher {
     return print_result(help.command ? command_help(*help.command, help.length)
                                      : general_help(help.length));
   }
-  int operator()(const Version&) const { return print_result("rlock " RLOCK_VERSION "\n"); }
+  int operator()(const Version&) const {
+    return print_result("rlock " RLOCK_VERSION "\nform of stored locks: " +
+                        std::to_string(redis::stored_form()) + "\n");
+  }
   int operator()(const NoCommand&) const {
     write_stderr(general_help(HelpLength::brief), Millis(1000));
     return kUsage;

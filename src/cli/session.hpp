@@ -32,7 +32,7 @@ inline int code_of(const Result<int>& code, const Choices& choices, const Subjec
 
 // Whether the error is about one lock, which may be passed over, not about the server.
 inline bool concerns_one_lock(const Error& error) {
-  return error.kind == ErrorKind::wrong_type;
+  return error.kind == ErrorKind::wrong_type || redis::is_of_other_version(error);
 }
 
 // Prints why a part of a listing is missing. The exit code: that of the first error.

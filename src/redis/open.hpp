@@ -8,6 +8,7 @@
 #include "redis/net/secret.hpp"
 #include "redis/net/tls.hpp"
 #include "redis/net/url.hpp"
+#include "redis/store/versions.hpp"
 
 namespace rlock::redis {
 

@@ -19,7 +19,7 @@ advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | 
   [[ $output != *" warn "* && $output != *" fail "* ]] || fail "$output"
   [ -z "$stderr" ]
   [ "$(rlock doctor --json | jq -r '[.servers[0].checks[].check] | join(",")')" = \
-    "reachable,version,commands,scripts,waiting,role,eviction,persistence,clock,round trip,tls" ]
+    "reachable,version,form,commands,scripts,waiting,role,eviction,persistence,clock,round trip,tls" ]
   [ "$(rlock doctor --json | jq '[.servers[0].checks[] | select(.check != "version") | select(.state != "ok" or .advice != null)] | length')" -eq 0 ]
   [ "$(redis dbsize)" -eq 0 ]
   run -0 rlock doctor -q
@@ -77,7 +77,7 @@ advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | 
   run -0 rlock run job -- true
   run -0 rlock run -w 30 job -- true
   for command in eval evalsha blpop scan lrange time exists del zadd zrem zcard zcount zrange zrangebyscore zrank zscore \
-    zmscore hset hget hmget hdel hlen hexists lpush ltrim lindex lset llen get set pexpire pexpireat pttl; do
+    zmscore hset hget hmget hdel hlen hexists lpush ltrim lindex lset llen get hgetall pexpire pexpireat pttl; do
     redis acl setuser least "-$command" >/dev/null
     run -1 rlock doctor
     grep -qiE "this user may not run .*\b$command\b" <<<"$output" || fail "$command: $output"

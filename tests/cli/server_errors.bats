@@ -63,7 +63,78 @@ load helpers/helpers
   let_go apart
 }
 
-@test "exit 65: a key of the lock that is not ours, or that a newer rlock wrote, nothing is written" {
+# another_form WORD…: this command is refused because of the form, and the keys of the lock are named.
+another_form() {
+  refuses 78 "\"lock\" is stored by another version of rlock (form $form; " "redis-cli DEL 'rlock:{lock}:holders' " \
+    "'rlock:{lock}:once'" -- rlock "$@"
+}
+
+@test "exit 78: a lock that another version of rlock stores is left alone, and the line to delete it is printed" {
+  local form before
+  for form in 2 0; do
+    reset_server
+    # Before 1.0 the memory was a text.
+    if [ $form = 2 ]; then redis hset 'rlock:{lock}:meta' form 2 last 5; else redis set 'rlock:{lock}:meta' '1 5 5 5 5 0 0 -'; fi >/dev/null
+    before=$(redis --raw dump 'rlock:{lock}:meta' | od -c)
+    another_form run lock -- touch started
+    another_form acquire --ttl 1m lock
+    another_form force-unlock --yes lock
+    another_form status lock
+    another_form history lock
+    another_form close --for 1h lock
+    [ "$(redis --raw dump 'rlock:{lock}:meta' | od -c)" = "$before" ]
+    [ "$(redis dbsize)" = 1 ] || fail "$(redis --raw keys '*')"
+    # The line works as it is.
+    eval "redis ${stderr#*delete its keys: redis-cli }" >/dev/null
+    run -0 rlock run -n lock -- true
+  done
+  reset_server
+}
+
+@test "the lock of another version keeps nobody from the others: status, metrics, history" {
+  reset_server
+  hold old
+  rlock run fine -- true
+  redis hset 'rlock:{old}:meta' form 2 >/dev/null
+  run -78 --separate-stderr rlock status --all
+  [[ $output == *fine* && $stderr$output == *"old"*"another version of rlock"* ]] || fail "$output $stderr"
+  run -78 --separate-stderr rlock status
+  [[ $stderr$output == *"another version of rlock (form 2"* ]] || fail "$output $stderr"
+  run -78 --separate-stderr rlock metrics
+  [[ $output == *'rlock_runs_total{name="fine"} 1'* ]] || fail "$output"
+  redis hset 'rlock:{old}:meta' form 1 >/dev/null
+  let_go old
+}
+
+@test "a run whose lock is suddenly of another form goes on until its lease ends, and warns" {
+  reset_server
+  hold turned -t 12 --event-log log 2>err
+  redis hset 'rlock:{turned}:meta' form 2 >/dev/null
+  eventually logged renew-failed 1 'another version of rlock'
+  eventually grep -q 'another version of rlock (form 2' err
+  kill -0 "$command"
+  one_more renewed redis hset 'rlock:{turned}:meta' form 1
+  let_go turned
+  nothing_left turned
+}
+
+@test "exit 78: a lock whose rules a newer version has stored is granted to nobody, and can still be released" {
+  reset_server
+  hold lock
+  redis hset 'rlock:{lock}:meta' '!calendar' 1.4 >/dev/null
+  refuses 78 '"lock" can only be acquired by rlock 1.4 or later' '!calendar'
+  [ "$(about lock state)" = held ] || [ "$(rlock status --json lock | jq -r '.locks[0].state')" = held ]
+  let_go lock
+  refuses 78 'rlock 1.4 or later'
+  reset_server
+}
+
+@test "rlock version shows the form of stored locks" {
+  run -0 rlock version
+  [ "${lines[1]}" = "form of stored locks: 1" ] || fail "$output"
+}
+
+@test "exit 65: a key of the lock that is not ours, nothing is written" {
   local key precious='2 0 0 0 0 0 0 -'
   for key in holders limits queue alive who meta released; do
     reset_server

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "redis/store/acl.hpp"
 #include "redis/store/decode.hpp"
+#include "redis/store/versions.hpp"
 
 using rlock::redis::encode;
 using rlock::redis::ReplyPtr;
@@ -114,6 +116,43 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("an error in a script names the file and the line of its source") {
+  const std::string script =
+      "--!df flags=\n--@ release.lua 1\n--@ begin.lua 1\nlocal a\nlocal b\n--@ release.lua 7\n"
+      "fail()\nfail()\n";
+  const auto named = [&](const char* error) { return rlock::redis::with_sources(error, script); };
+  CHECK(named("ERR user_script:4: attempt to call") == "ERR begin.lua:1: attempt to call");
+  CHECK(named("ERR user_script:5: a") == "ERR begin.lua:2: a");
+  CHECK(named("call to f_0: @user_script:7: user_script:8: a") ==
+        "call to f_0: @release.lua:7: release.lua:8: a");
+  // Of none of these lines is it known.
+  for (const char* error : {"ERR user_script:1: a", "ERR user_script:99: a", "ERR user_script: a",
+                            "ERR user_script:0: a", "OOM not allowed"}) {
+    CHECK(named(error) == error);
+  }
+}
+
+TEST_CASE("a lock of another version is reported with what to do") {
+  const std::vector<std::string> keys{"ci:{it's}:holders", "ci:{it's}:meta"};
+  const auto form = rlock::redis::other_version("FORM 7", keys);
+  REQUIRE(form);
+  CHECK(form->kind == rlock::ErrorKind::config);
+  CHECK(form->text ==
+        "\"it's\" is stored by another version of rlock (form 7; this one has form " +
+            std::to_string(rlock::redis::stored_form()) +
+            "): when all its runs have ended on all hosts, delete its keys: redis-cli DEL "
+            R"('ci:{it'\''s}:holders' 'ci:{it'\''s}:meta')");
+  CHECK(rlock::redis::is_of_other_version(*form));
+  const auto rule = rlock::redis::other_version("UNKNOWN !calendar 1.4", keys);
+  REQUIRE(rule);
+  CHECK(rule->text.find("rlock 1.4 or later") != std::string::npos);
+  CHECK(rule->text.find("!calendar") != std::string::npos);
+  CHECK(rlock::redis::is_of_other_version(*rule));
+  CHECK_FALSE(rlock::redis::other_version("OOM FORM 1", keys));
+  CHECK_FALSE(rlock::redis::other_version("FORM 1", {}));
+  CHECK_FALSE(rlock::redis::is_of_other_version({rlock::ErrorKind::config, "no server"}));
+}
+
 TEST_CASE("commands that a service refuses are reported with advice, without keys and arguments") {
   using rlock::ErrorKind;
   struct Row {
@@ -179,7 +218,7 @@ TEST_CASE("an error reply says its cause") {
 TEST_CASE("numbers that a server gives as text are read whole, and cursors are any text") {
   const auto token_of = [](const std::string& number) {
     ReplyReader reader;
-    const std::string bytes = "*2\r\n$7\r\ngranted\r\n" + number;
+    const std::string bytes = "*3\r\n$7\r\ngranted\r\n$5\r\ntoken\r\n" + number;
     reader.feed(bytes.data(), bytes.size());
     auto reply = reader.next();
     auto granted = rlock::redis::decode_acquire(**reply, {});
@@ -208,19 +247,22 @@ TEST_CASE("a grant without a token, and an outcome that nobody asked for, are no
     REQUIRE(reply);
     return rlock::redis::decode_acquire(**reply, possible).has_value();
   };
-  CHECK(decoded("*3\r\n+granted\r\n:7\r\n:0\r\n", {}));
+  CHECK(decoded("*3\r\n+granted\r\n+token\r\n:7\r\n", {}));
+  CHECK(decoded("*5\r\n+granted\r\n+slot\r\n:2\r\n+token\r\n:7\r\n", {}));
   for (const char* grant :
-       {"*1\r\n+granted\r\n", "*3\r\n+granted\r\n+x\r\n+y\r\n", "*2\r\n+granted\r\n+nan\r\n",
-        "*3\r\n+granted\r\n:-1\r\n:0\r\n", "*3\r\n+granted\r\n:0\r\n:0\r\n"}) {
+       {"*1\r\n+granted\r\n", "*3\r\n+granted\r\n+token\r\n+y\r\n", "*2\r\n+granted\r\n:7\r\n",
+        "*3\r\n+granted\r\n+token\r\n+nan\r\n", "*3\r\n+granted\r\n+token\r\n:-1\r\n",
+        "*3\r\n+granted\r\n+token\r\n:0\r\n", "*3\r\n+granted\r\n+slot\r\n:7\r\n",
+        "*2\r\n+granted\r\n+token\r\n"}) {
     CHECK_FALSE(decoded(grant, {true, true}));
   }
-  for (const char* done :
-       {"*2\r\n+done\r\n:1\r\n", "*2\r\n+failed\r\n:3\r\n", "*3\r\n+gone\r\n+done\r\n+\r\n"}) {
+  for (const char* done : {"*3\r\n+done\r\n+ended\r\n:1\r\n", "*3\r\n+failed\r\n+times\r\n:3\r\n",
+                           "*5\r\n+gone\r\n+kind\r\n+done\r\n+note\r\n+\r\n"}) {
     CHECK(decoded(done, {.done = true}));
     CHECK_FALSE(decoded(done, {.superseded = true}));
   }
-  for (const char* superseded :
-       {"*2\r\n+superseded\r\n+x\r\n", "*3\r\n+gone\r\n+superseded\r\n+x\r\n"}) {
+  for (const char* superseded : {"*3\r\n+superseded\r\n+record\r\n+x\r\n",
+                                 "*5\r\n+gone\r\n+kind\r\n+superseded\r\n+note\r\n+x\r\n"}) {
     CHECK(decoded(superseded, {.superseded = true}));
     CHECK_FALSE(decoded(superseded, {.done = true}));
   }

@@ -13,6 +13,7 @@
 #include "cli/output/record.hpp"
 #include "lock/timing.hpp"
 #include "redis/net/tls.hpp"
+#include "redis/open.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
 
@@ -239,6 +240,11 @@ MaybeFinding version(const ServerReport& report) {
                              valkey ? "valkey-server" : "redis-server"));
   }
   return ok(name);
+}
+
+// What rlocks that share the server must have in common.
+MaybeFinding form(const ServerReport& /*report*/) {
+  return ok(util::format("this rlock stores locks in form {}", redis::stored_form()));
 }
 
 // Nothing unless the ACL denies them.
@@ -625,22 +631,16 @@ struct Row {
   MaybeFinding (*check)(const Report& report);
 };
 
-constexpr Row<ServerReport> kServerRows[] = {{"reachable", reachable},
-                                             {"version", version},
-                                             {"keys", keys},
-                                             {"commands", commands},
-                                             {"scripts", scripts},
-                                             {"waiting", waiting},
-                                             {"role", role},
-                                             {"counted", counted},
-                                             {"moving slots", moving_slots},
-                                             {"eviction", eviction},
-                                             {"persistence", persistence},
-                                             {"clock", clock},
-                                             {"round trip", round_trip},
-                                             {"tls", encryption},
-                                             {"replicas", replicas},
-                                             {"databases", databases}};
+constexpr Row<ServerReport> kServerRows[] = {
+    {"reachable", reachable}, {"version", version},
+    {"form", form},           {"keys", keys},
+    {"commands", commands},   {"scripts", scripts},
+    {"waiting", waiting},     {"role", role},
+    {"counted", counted},     {"moving slots", moving_slots},
+    {"eviction", eviction},   {"persistence", persistence},
+    {"clock", clock},         {"round trip", round_trip},
+    {"tls", encryption},      {"replicas", replicas},
+    {"databases", databases}};
 
 constexpr Row<GroupReport> kGroupRows[] = {
     {"sentinels", sentinels}, {"master", agreement}, {"failover", failover}};

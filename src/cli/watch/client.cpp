@@ -41,8 +41,10 @@ constexpr Millis kOtherEvery{1000};
 constexpr Millis kOtherEveryOfMany{334};
 constexpr uint64_t kRunsRead = 50;  // of a history
 
-// A single lock that cannot be read, as by a key of the wrong type, is no outage.
+// A single lock that cannot be read, as by a key of the wrong type, or one of another version of
+// rlock, is no outage.
 bool is_outage(const Error& error) {
+  if (redis::is_of_other_version(error)) return false;
   return error.kind == ErrorKind::unavailable || error.kind == ErrorKind::denied ||
          error.kind == ErrorKind::config;
 }

@@ -213,7 +213,7 @@ Error decode_kind(std::string_view text) {
     if (!contains(lower, known.part)) continue;
     return config_error(std::string(known.advice), known.cause);
   }
-  // The text is that of denied.lua.
+  // The text is that of acl.lua.
   constexpr std::string_view kHasNo = "this server has no command";
   if (size_t at = shown.find(kHasNo); at != shown.npos) {
     return missing_command(std::string(kMissingCommand) + ":" + shown.substr(at + kHasNo.size()));

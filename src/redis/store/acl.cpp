@@ -29,13 +29,33 @@ std::string joined(const Commands& commands, std::string_view between) {
   return util::joined(std::vector<std::string>(commands.begin(), commands.end()), between);
 }
 
+// How a server names a line of a script.
+constexpr std::string_view kScriptLine = "user_script:";
+
 // The line of the script where it stopped; 0 where the server does not say.
 size_t line_number(std::string_view error) {
-  constexpr std::string_view kMark = "user_script:";
-  size_t at = error.find(kMark);
+  size_t at = error.find(kScriptLine);
   if (at == error.npos) return 0;
-  error.remove_prefix(at + kMark.size());
+  error.remove_prefix(at + kScriptLine.size());
   return util::parse_number<size_t>(util::leading_digits(error)).value_or(0);
+}
+
+// Where a line of a script comes from, as in `release.lua:34`: the lines `--@ FILE LINE` of its
+// text say that of the lines after them. Empty where none says it.
+std::string source_of(size_t line, std::string_view script) {
+  constexpr std::string_view kMark = "--@ ";
+  std::string_view file;
+  size_t next = 0;  // the number of the next line, in its file
+  for (; line > 0 && !script.empty(); --line) {
+    std::string_view text = util::take_until(script, '\n');
+    if (line == 1 && !file.empty()) return util::format("{}:{}", file, next);
+    ++next;
+    if (!text.starts_with(kMark)) continue;
+    text.remove_prefix(kMark.size());
+    file = util::take_until(text, ' ');
+    next = util::parse_number<size_t>(text).value_or(0);
+  }
+  return {};
 }
 
 }  // namespace
@@ -63,6 +83,19 @@ std::string least_acl(std::string_view prefix, ServerKind kind, uint64_t replica
   std::string pattern = glob_quoted(prefix);
   std::replace(pattern.begin(), pattern.end(), ' ', '?');
   return util::format("~{}* resetchannels -@all +{}", pattern, joined(commands, " +"));
+}
+
+std::string with_sources(std::string_view error, std::string_view script) {
+  std::string out;
+  for (size_t at = error.find(kScriptLine); at != error.npos; at = error.find(kScriptLine)) {
+    const std::string_view digits = util::leading_digits(error.substr(at + kScriptLine.size()));
+    const size_t end = at + kScriptLine.size() + digits.size();
+    const std::string source = source_of(util::parse_number<size_t>(digits).value_or(0), script);
+    out += source.empty() ? error.substr(0, end) : error.substr(0, at);
+    out += source;
+    error.remove_prefix(end);
+  }
+  return out.append(error);
 }
 
 std::string command_at(std::string_view error, std::string_view script) {

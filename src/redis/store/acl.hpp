@@ -26,4 +26,8 @@ inline constexpr const char* kSentinelAcl =
 // that names no line. Redis 7.0 reports the line, but not the command.
 std::string command_at(std::string_view error, std::string_view script);
 
+// `error` with the file and line of src/lua in the place of each line of `script` that it names, as
+// in `release.lua:34` instead of `user_script:512`.
+std::string with_sources(std::string_view error, std::string_view script);
+
 }  // namespace rlock::redis

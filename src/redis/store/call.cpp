@@ -1,17 +1,32 @@
 #include "redis/store/call.hpp"
 
+#include <algorithm>
+#include <span>
+
+#include "redis/store/versions.hpp"
+
 namespace rlock::redis {
 namespace {
 
-// Adds the command that an ACL denies or the server lacks, where its error does not name it.
+// Names the source where a script failed, and the command that an ACL denies or the server lacks,
+// where its error does not name it.
 Error script_error(std::string_view text, const lua::Script* script) {
   Error error = decode_error(text);
+  if (script != nullptr) error.text = with_sources(error.text, script->text);
   const bool of_command = error.kind == ErrorKind::denied || error.kind == ErrorKind::config;
   if (!of_command || script == nullptr) return error;
   if (std::string command = command_at(text, script->text); !command.empty()) {
     error.text += ": " + command;
   }
   return error;
+}
+
+// Of EVALSHA or EVAL.
+std::span<const std::string> keys_in(const std::vector<std::string>& words) {
+  constexpr size_t kCount = 2;
+  const size_t most = words.size() > kCount ? words.size() - kCount - 1 : 0;
+  const size_t count = most > 0 ? util::parse_number<size_t>(words[kCount]).value_or(0) : 0;
+  return std::span(words).last(most).first(std::min(most, count));
 }
 
 // For error replies: errors of the transport name the server themselves.
@@ -29,8 +44,12 @@ Error with_action(const std::string& what, Error error) {
 }
 
 Error refusal(const Link& link, const std::string& what, std::string_view text,
-              const lua::Script* script) {
-  return with_action(what, with_server(link, script_error(text, script)));
+              const lua::Script* script, const std::vector<std::string>& words) {
+  Error error = script_error(text, script);
+  if (auto other = script != nullptr ? other_version(text, keys_in(words)) : std::nullopt) {
+    error = *std::move(other);
+  }
+  return with_action(what, with_server(link, std::move(error)));
 }
 
 Error unexpected_reply(const Link& link, const std::string& what) {

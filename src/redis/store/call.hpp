@@ -40,9 +40,10 @@ std::vector<std::string> wake_call(const std::vector<std::string>& words, const 
 // `cannot WHAT: …`
 Error with_action(const std::string& what, Error error);
 
-// The Error for an error reply to `script`, or to another command where that is null.
+// The Error for an error reply to `script`, which `words` called, or to another command where that
+// is null.
 Error refusal(const Link& link, const std::string& what, std::string_view text,
-              const lua::Script* script);
+              const lua::Script* script, const std::vector<std::string>& words);
 Error unexpected_reply(const Link& link, const std::string& what);
 
 // final: releases and cancellations, as of Link::start_final(). following: as of Link::follow().
@@ -108,7 +109,7 @@ class Call final : public lock::Reply<T> {
 
   Result<T> take() override {
     if (!reply_) return with_action(what_, std::move(error_));
-    if (is_error(*reply_)) return refusal(link_, what_, text_of(*reply_), script_);
+    if (is_error(*reply_)) return refusal(link_, what_, text_of(*reply_), script_, words_);
     const redisReply& raw = has_unpushed_wakes(*reply_) ? *reply_->element[1] : *reply_;
     std::optional<Result<T>> value = decode_(raw);
     if (!value) return unexpected_reply(link_, what_);
@@ -224,7 +225,7 @@ class BatchCall final : public lock::Reply<std::vector<Result<T>>> {
       if (reply && is_noscript(**reply) && rounds_ < kMostRounds) {
         without_script.push_back(open_[i]);
       } else {
-        results_[open_[i]] = result_of(items_[open_[i]].what, reply);
+        results_[open_[i]] = result_of(items_[open_[i]], reply);
       }
     }
     if (failed == items_.size()) failure_ = replies.front().error();
@@ -233,12 +234,14 @@ class BatchCall final : public lock::Reply<std::vector<Result<T>>> {
     if (!done_) send();
   }
 
-  Result<T> result_of(const std::string& what, const Result<ReplyPtr>& reply) {
-    if (!reply) return with_action(what, reply.error());
+  Result<T> result_of(const CallItem& item, const Result<ReplyPtr>& reply) {
+    if (!reply) return with_action(item.what, reply.error());
     if (is_demoted(**reply)) link_.drop();
-    if (is_error(**reply)) return refusal(link_, what, text_of(**reply), &script_);
+    if (is_error(**reply)) {
+      return refusal(link_, item.what, text_of(**reply), &script_, item.words);
+    }
     std::optional<T> value = decode_(**reply);
-    if (!value) return unexpected_reply(link_, what);
+    if (!value) return unexpected_reply(link_, item.what);
     return *std::move(value);
   }
 

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "util/result.hpp"
+
+// Locks that an rlock of another version has written. [docs/PROTOCOL.md, "Versions"]
+namespace rlock::redis {
+
+// The number of the form in which this rlock stores locks.
+int stored_form();
+
+// The error for a script's `FORM N` or `UNKNOWN !WORD VERSION`, with which it refuses such a lock;
+// nullopt for other texts. `keys`: those of the lock.
+std::optional<Error> other_version(std::string_view text, std::span<const std::string> keys);
+
+// Whether it is one of these.
+bool is_of_other_version(const Error& error);
+
+}  // namespace rlock::redis
