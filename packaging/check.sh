@@ -40,7 +40,7 @@ needs() {
 
 install_core() {
   install_build_packages
-  install_packages ninja-build patch doctest-dev liblua5.1-0-dev bats jq python3 procps util-linux shellcheck strace redis-tools \
+  install_packages ninja-build patch doctest-dev liblua5.1-0-dev lua5.1 bats jq python3 procps util-linux shellcheck strace redis-tools \
     python3-jsonschema python3-yaml codespell aspell aspell-en git
   # One version alone will do, and not every Debian has it: without it style_format is skipped, and style_tidy without clang-tidy-14.
   install_where_known clang-format-14

@@ -8,7 +8,7 @@ from tree import Faults, files, read
 LIST = "tests/style/words.txt"
 FOLDERS = ("src", "tests", "docs", "man", "packaging", ".ci")
 # What is made from the sources, or is no text of ours.
-MADE = ("tests/style/words.txt", "tests/cli/golden/*", "tests/fuzz/corpus/*", "man/rlock.1")
+MADE = ("tests/style/words.txt", "tests/contract/golden/*", "tests/cli/golden/*", "tests/fuzz/corpus/*", "man/rlock.1")
 ENDINGS = {".cpp", ".hpp", ".in", ".lua", ".py", ".js", ".bats", ".bash", ".sh", ".cmake", ".txt", ".md", ".json", ".fish", ".zsh",
            ".toml", ".example", ".1", ".5", ".7", ".service", ".timer", ".patch", ""}
 

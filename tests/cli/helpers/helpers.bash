@@ -139,7 +139,7 @@ nothing_left() {
     [ "$ttl" -ge 0 ] || fail "$key lives for ever" || return
     case $key in
       *:meta | *:history | *:once | *:released) ;;
-      *:who) [ "$died" -gt 0 ] || [ -z "$(redis --raw hkeys "$key" | grep -v '^[!#]')" ] || fail "$key has a line of a run that is gone" || return ;;
+      *:who) [ "$died" -gt 0 ] || ! redis --raw hkeys "$key" | grep -qv '^[!#]' || fail "$key has a line of a run that is gone" || return ;;
       *:holders | *:limits | *:queue | *:alive) [ "$died" -gt 0 ] || fail "$key is left" || return ;;
       *) [ "$ttl" -le 60000 ] || fail "$key lives for $ttl ms" || return ;;
     esac

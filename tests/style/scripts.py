@@ -1,0 +1,91 @@
+#!/usr/bin/python3
+"""A script of src/lua says in its head what it includes, takes and answers: all of that, and nothing else, is in its text."""
+import re
+import shutil
+
+from tree import Faults, files, needs, output, read
+
+MOST_LINES = 150
+LIBRARY = {"redis", "KEYS", "ARGV", "ipairs", "next", "pairs", "pcall", "math", "string", "table", "tonumber", "tostring", "type",
+           "unpack"}
+CONSTANTS = set(re.findall(r"^([A-Z_]+) = ", read("src/lua/constants.lua"), re.MULTILINE))
+TEXTS = {path.stem: read(path) for path in files("src/lua/*.lua") if path.stem != "constants"}
+SCRIPTS = re.search(r"set\(scripts ([a-z_ ]+)\)", read("src/lua/CMakeLists.txt"))[1].split()
+FORMATS = [f"external_{script}" for script in ("acquire", "renew", "release", "inspect")]
+DECODE = read("src/redis/store/decode.cpp")
+LUAC = shutil.which("luac5.1") or shutil.which("luac") or "luac5.1"
+
+
+def included(name):
+    return [other for line in re.findall(r"^ *-- include: (.*)$", TEXTS[name], re.MULTILINE) for other in line.split()]
+
+
+def closure(name, path, faults):
+    """The files of a script, each after those that it includes."""
+    if name in path:
+        faults.add(f"src/lua/{name}.lua", 1, f"includes itself by way of {' '.join(path)}")
+        return []
+    found = []
+    for other in included(name):
+        found += [file for file in closure(other, (*path, name), faults) if file not in found]
+    return [*found, name]
+
+
+def check_globals(name, parts, faults):
+    """A function that no included file defines is a global for the compiler."""
+    text = "\n".join(TEXTS[part] for part in parts if part != "finish" or name == part)  # it ends with a return
+    listing, errors, code = output(LUAC, "-l", "-p", "-", input=text)
+    if code:
+        faults.add(f"src/lua/{name}.lua", 1, errors.strip())
+    used = set(re.findall(r"[GS]ETGLOBAL.*; (\w+)", listing))
+    for unknown in sorted(used - LIBRARY - CONSTANTS):
+        faults.add(f"src/lua/{name}.lua", 1, f"uses {unknown}", "include the file that defines it")
+
+
+def section(head, title):
+    """Of the comment at the top: the names in the first column below TITLE, or in its own line."""
+    found = re.search(rf"^-- {title}: *(.*)\n((?:--   .*\n)*)", head, re.MULTILINE)
+    if not found:
+        return ""
+    return found[1] + "\n" + found[2].replace("--", "  ")
+
+
+def check_head(name, parts, faults):
+    text = TEXTS[name]
+    head = re.match(r"(?:--.*\n)*", text)[0]
+    own = "".join(TEXTS[part] for part in parts if part not in SHARED)
+    used = set(re.findall(r"\bargs\.(\w+)", own))
+    named = set(re.findall(r"\w+", section(head, "Arguments")))
+    for word in sorted(used - named):
+        faults.add(f"src/lua/{name}.lua", 1, f"reads the argument {word}, which its head does not name")
+    listed = set(re.findall(r"^ {5}(\w+(?:, \w+)*)(?:  |$)", section(head, "Arguments"), re.MULTILINE))
+    for word in sorted({word for row in listed for word in row.split(", ")} - used):
+        faults.add(f"src/lua/{name}.lua", 1, f"names the argument {word}, which it does not read")
+    answers = set(re.findall(r"return \{'(\w+)'|reply = \{'(\w+)'|and \{'(\w+)'|or \{'(\w+)'", own))
+    answers = {word for row in answers for word in row if word}
+    said = section(head, "Replies")
+    for word in sorted(answers):
+        if not re.search(rf"\b{word}\b", said):
+            faults.add(f"src/lua/{name}.lua", 1, f"answers {word}, which its head does not name")
+        if f'"{word}"' not in DECODE:
+            faults.add(f"src/lua/{name}.lua", 1, f"answers {word}, which decode.cpp does not know")
+
+
+faults = Faults()
+needs(LUAC)
+parts_of = {script: closure(script, (), faults) for script in SCRIPTS}
+# What more than one script is made of.
+SHARED = {name for name in TEXTS if sum(name in parts for parts in parts_of.values()) > 1}
+used_files = {part for parts in parts_of.values() for part in parts} | set(FORMATS) | {"plain", "redisson"}
+for name in sorted(set(TEXTS) - used_files):
+    faults.add(f"src/lua/{name}.lua", 1, "no script includes it")
+for name, text in TEXTS.items():
+    lines = text.count("\n")
+    if lines > MOST_LINES:
+        faults.add(f"src/lua/{name}.lua", lines, f"has {lines} lines", f"at most {MOST_LINES}")
+    if name not in FORMATS:
+        check_globals(name, closure(name, (), faults), faults)
+for script, parts in parts_of.items():
+    if "begin" in parts and script != "wake":
+        check_head(script, parts, faults)
+faults.finish("src/lua")
