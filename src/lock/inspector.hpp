@@ -162,8 +162,8 @@ using HistoryRows = std::vector<HistoryRow>;
 struct NamesPage {
   std::vector<std::string> names;  // may repeat between pages
   std::string cursor{};            // empty: that was the last page
-  // Of the names: those with a holder or waiters. Some free ones are among them: their last run
-  // died.
+  // Of the names: those with a holder or waiters, and those of another version of rlock, which
+  // cannot be read. Some free ones are among them: their last run died.
   std::vector<std::string> in_use{};
   // Of a quorum, on the first page: the servers that gave no usable reply.
   std::vector<SilentServer> silent{};

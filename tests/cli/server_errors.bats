@@ -80,6 +80,7 @@ another_form() {
     another_form acquire --ttl 1m lock
     another_form force-unlock --yes lock
     another_form status lock
+    another_form status
     another_form history lock
     another_form close --for 1h lock
     [ "$(redis --raw dump 'rlock:{lock}:meta' | od -c)" = "$before" ]

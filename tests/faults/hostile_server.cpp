@@ -273,7 +273,6 @@ TEST_CASE("well-formed replies with hostile content are shown escaped") {
       {{"queue", "--json", "x"}, "EVALSHA", snapshot(huge, 0), 0},
       {{"history", "x"}, "EVALSHA", history({run, bulk(kEvil), skip}), 0},
       {{"history", "--json", "x"}, "EVALSHA", history({run, run}), 0},
-      {{"status"}, "SCAN", array({bulk("0"), array({bulk("rlock:{" + kEvil + "}:meta")})}), 0},
       {{"-v", "run", "-n", "x", "-c", "true"},
        "EVALSHA",
        facts({"waiters", number(-1), "holder", holder(record)}, "busy"),
@@ -297,6 +296,21 @@ TEST_CASE("well-formed replies with hostile content are shown escaped") {
   }
 }
 
+TEST_CASE("a hostile name in a listing is shown escaped") {
+  FakeServer server([](FakeServer::Peer& peer, int) {
+    if (!peer.next("SETNAME\r\n$5\r\nrlock\r\n")) return;
+    peer.send("+OK\r\n+OK\r\n");
+    while (peer.next("SCAN")) {
+      peer.send(array({bulk("0"), array({bulk("rlock:{" + kEvil + "}:meta")})}));
+      if (!peer.next("HGET")) return;
+      peer.send(bulk("1"));
+    }
+  });
+  Shown shown = before(server, {"status"}, kAnswered);
+  check(shown);
+  CHECK(shown.code == 0);
+}
+
 TEST_CASE("a listing without an end is abandoned, and its memory is bounded") {
   const std::string record(size_t{100} << 10, 'x');
   struct Row {
@@ -310,7 +324,7 @@ TEST_CASE("a listing without an end is abandoned, and its memory is bounded") {
       Words names;
       for (int i = 0; i < 1'000; ++i) {
         names.push_back(bulk("rlock:{" + std::to_string(connection) + "." + std::to_string(page) +
-                             "." + std::to_string(i) + "}:meta"));
+                             "." + std::to_string(i) + "}:holders"));
       }
       peer.send(array({bulk(std::to_string(page + 1)), array(names)}));
     }

@@ -6,6 +6,7 @@
 #include "lock/timing.hpp"
 #include "redis/store/call.hpp"
 #include "redis/store/decode.hpp"
+#include "redis/store/versions.hpp"
 #include "util/text.hpp"
 
 namespace rlock::redis {
@@ -369,9 +370,18 @@ std::vector<std::string> RedisStore::scan(const std::string& cursor) const {
 }
 
 lock::InFlight<lock::NamesPage> RedisStore::list_names(const std::string& cursor) {
-  return std::make_unique<Call<lock::NamesPage>>(
-      *link_, scan(cursor), kListing,
-      [this](const redisReply& reply) { return decode_names(reply, prefix_); });
+  return list_page(*link_, cursor,
+                   [this](const redisReply& reply) { return decode_names(reply, prefix_); });
+}
+
+lock::InFlight<NamesPage> RedisStore::list_page(Link& link, const std::string& cursor,
+                                                DecodePage decode) const {
+  lock::InFlight<NamesPage> page =
+      std::make_unique<Call<NamesPage>>(link, scan(cursor), kListing, std::move(decode));
+  return lock::then<NamesPage>(std::move(page), [this, &link](Result<NamesPage> names, Nanos) {
+    if (!names) return lock::ready<NamesPage>(std::move(names));
+    return with_other_forms(link, prefix_, *std::move(names));
+  });
 }
 
 lock::InFlight<lock::Wake> RedisStore::wait_for_wake(const lock::LockName& name,
@@ -422,7 +432,7 @@ lock::InFlight<NamesPage> ClusterStore::list_names(const std::string& cursor) {
     if (page) page->cursor = page->cursor.empty() ? after : page->cursor + " " + masters;
     return page;
   };
-  return std::make_unique<Call<NamesPage>>(*list_connection_, scan(scanned), kListing, decode);
+  return list_page(*list_connection_, scanned, decode);
 }
 
 std::string ClusterStore::cursor_past_server(const std::string& cursor) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -55,10 +56,13 @@ class RedisStore : public lock::LockServer {
  protected:
   Link& link() { return *link_; }
   const std::string& prefix() const { return prefix_; }
-  // The command for a page of the names at one server.
-  std::vector<std::string> scan(const std::string& cursor) const;
+  using DecodePage = std::function<std::optional<lock::NamesPage>(const redisReply&)>;
+  // A page of the names at one server.
+  lock::InFlight<lock::NamesPage> list_page(Link& link, const std::string& cursor,
+                                            DecodePage decode) const;
 
  private:
+  std::vector<std::string> scan(const std::string& cursor) const;
   std::string base(const lock::LockName& name) const;
   std::vector<std::string> keys(const lock::LockName& name) const;
   // Of `scripts_`; `verb` for messages.

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "lock/inspector.hpp"
+#include "redis/link/link.hpp"
 #include "util/result.hpp"
 
 // Locks that an rlock of another version has written. [docs/PROTOCOL.md, "Versions"]
@@ -19,5 +21,9 @@ std::optional<Error> other_version(std::string_view text, std::span<const std::s
 
 // Whether it is one of these.
 bool is_of_other_version(const Error& error);
+
+// The page, where a lock of another form counts as one in use: that nobody uses it is not known.
+lock::InFlight<lock::NamesPage> with_other_forms(Link& link, const std::string& prefix,
+                                                 lock::NamesPage page);
 
 }  // namespace rlock::redis
