@@ -243,6 +243,18 @@ struct Superseded {
 using AcquireReply = std::variant<Granted, Queued, Busy, OwnerEnded, RetryNow, AlreadyDone,
                                   FailedTooOften, Superseded>;
 
+// ---- heartbeat: keeps the place of a waiter far from the head ----
+
+// Nothing is to be done but to wait on.
+struct Resting {
+  uint64_t position = 1;
+  Millis slice{0};     // as of Queued
+  std::string holder;  // the owner of the lease that ends first
+  Millis left{0};      // of that lease
+};
+// RetryNow: the waiter is to ask with acquire().
+using HeartbeatReply = std::variant<Resting, RetryNow>;
+
 // ---- renew: extend the lease, put it back after data loss, enter a held lock ----
 
 // Lets a renewal restore the lease on a server that has lost it or never had it, if nobody else can
@@ -365,6 +377,9 @@ class LockStore {
  public:
   virtual ~LockStore() = default;
   virtual InFlight<AcquireReply> acquire(const AcquireCall& call) = 0;
+  // Keeps the place of a waiter that is far from the head, and does nothing else: it costs the
+  // server a fraction of acquire(). Null where a waiter always asks with that.
+  virtual InFlight<HeartbeatReply> heartbeat(const LockName&, const Owner&) { return nullptr; }
   virtual InFlight<RenewReply> renew(const RenewCall& call) = 0;
   virtual InFlight<ReleaseReply> release(const ReleaseCall& call) = 0;
   virtual InFlight<CancelReply> cancel(const CancelCall& call) = 0;

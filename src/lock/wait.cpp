@@ -139,10 +139,9 @@ std::optional<Result<WaitResult>> WaitLoop::handle_reply(WaitState& state, Acqui
     state.call.ticket = queued->ticket;
     state.holder = queued->holder;
     state.queued_at = poller_.now();
-    state.slice = std::clamp(queued->slice.value_or(timing::kWaitSlice), timing::kWaitSlice,
-                             timing::kLongestWaitSlice);
+    state.set_slice(queued->slice.value_or(timing::kWaitSlice));
     observer_.queued(*queued);
-    return wait(state, *queued);
+    return wait(state, std::move(*queued));
   }
   // There was much to sweep. One try is due even to those who do not wait, but no server keeps us
   // for ever.
@@ -191,7 +190,42 @@ Result<WaitResult> WaitLoop::refused(const WaitState& state, WaitResult why) {
   return why;
 }
 
-std::optional<Result<WaitResult>> WaitLoop::wait(WaitState& state, const Queued& queued) {
+// Returns nothing where the waiter is to ask again.
+std::optional<Result<WaitResult>> WaitLoop::wait(WaitState& state, Queued queued) {
+  while (true) {
+    bool slept = false;
+    auto end = wait_once(state, queued, slept);
+    if (end || !slept || !keeps_place(state, queued)) return end;
+  }
+}
+
+// Whether a heartbeat was enough. If it fails, or somebody else holds the lock, the waiter asks.
+bool WaitLoop::keeps_place(WaitState& state, Queued& queued) {
+  if (!state.may_rest()) return false;
+  auto request = store_.heartbeat(state.call.name, state.call.owner);
+  if (!request) return false;
+  const TimePoint until = std::min(state.limits.deadline, poller_.now() + timing::kAcquireAttempt);
+  if (drive_ticking(*request, until) != PollResult::done) return false;
+  const auto reply = request->take();
+  request.reset();
+  const auto* rest = reply ? std::get_if<Resting>(&*reply) : nullptr;
+  if (rest == nullptr || !queued.holder || queued.holder->owner != rest->holder) return false;
+  const TimePoint now = poller_.now();
+  const auto age = std::chrono::duration_cast<Millis>(now - state.queued_at);
+  queued.position = rest->position;
+  queued.look_again.reset();
+  queued.holder = aged(*queued.holder, age);
+  queued.holder->left = rest->left;
+  state.answered = state.queued_at = now;
+  state.holder = queued.holder;
+  state.set_slice(rest->slice);
+  observer_.queued(queued);
+  return true;
+}
+
+// `slept`: nobody woke it.
+std::optional<Result<WaitResult>> WaitLoop::wait_once(WaitState& state, const Queued& queued,
+                                                      bool& slept) {
   TimePoint now = poller_.now();
   TimePoint deadline = state.limits.deadline;
   if (now >= deadline) return time_out(state);
@@ -203,6 +237,7 @@ std::optional<Result<WaitResult>> WaitLoop::wait(WaitState& state, const Queued&
     const TimePoint::duration took = poller_.now() - now;
     auto wake = request->take();
     request.reset();
+    slept = wake && *wake == Wake::slept;
     return handle_wake(state, std::move(wake), std::chrono::duration_cast<Millis>(took));
   }
   request.reset();

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "lock/poller.hpp"
 #include "lock/timing.hpp"
 
@@ -89,6 +91,12 @@ class WaitLoop {
     TimePoint retry_until() const;
     // Far from the head: it asks less often, also after an outage.
     bool at_rest() const { return slice > timing::kWaitSlice; }
+    // Whether a heartbeat is all that its requests are for: no other run may have done its work,
+    // and no closure lets it pass others.
+    bool may_rest() const { return at_rest() && !call.once && !call.while_closed; }
+    void set_slice(Millis given) {
+      slice = std::clamp(given, timing::kWaitSlice, timing::kLongestWaitSlice);
+    }
     // Until when a request that is sent now is waited for.
     TimePoint reply_deadline(TimePoint sent_at) const;
   };
@@ -99,7 +107,9 @@ class WaitLoop {
   std::optional<Result<WaitResult>> handle_grant(WaitState& state, Granted granted,
                                                  TimePoint sent_at);
   std::optional<Result<WaitResult>> await_failover(WaitState& state, Error why);
-  std::optional<Result<WaitResult>> wait(WaitState& state, const Queued& queued);
+  std::optional<Result<WaitResult>> wait(WaitState& state, Queued queued);
+  std::optional<Result<WaitResult>> wait_once(WaitState& state, const Queued& queued, bool& slept);
+  bool keeps_place(WaitState& state, Queued& queued);
   std::optional<Result<WaitResult>> handle_wake(WaitState& state, Result<Wake> wake, Millis took);
   std::optional<Result<WaitResult>> pause_before_retry(WaitState& state, TimePoint until,
                                                        Millis pause);

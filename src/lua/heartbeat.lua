@@ -3,7 +3,7 @@
 -- Keys and clock are those of begin.lua, which this script does not include because of its cost.
 -- Arguments: owner
 -- Replies:
---   waits  position, slice, holder: the owner of the first lease to end
+--   waits  position, slice, and of the first lease to end: holder, the owner, and left
 --   ask    call acquire: it is not queued, is near the head, something is due, or nobody holds the lock
 local HOLDERS, LIMITS, QUEUE, ALIVE, WHO, META = unpack(KEYS)
 local call, owner = redis.call, ARGV[2]
@@ -11,9 +11,10 @@ local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local place, first = call('ZRANK', QUEUE, owner), call('ZRANGE', HOLDERS, 0, 0, 'WITHSCORES')
 local is_due = not first[2] or tonumber(first[2]) <= now or call('ZCOUNT', ALIVE, '-inf', now) > 0
-if not place or place < NEAR or is_due or tonumber(call('HGET', META, 'form')) ~= FORM then return {'ask'} end
+if not place or place < NEAR or is_due or not call('ZSCORE', ALIVE, owner) then return {'ask'} end
+if tonumber(call('HGET', META, 'form') or 0) ~= FORM then return {'ask'} end
 local slices = math.min(MOST_SLICES, 1 + math.floor(place / NEAR))
 -- A server whose memory is full may refuse it: acquire begins with a command that is never refused.
-local beat = redis.pcall('ZADD', ALIVE, 'XX', now + HEARTBEAT * slices + (slices - 1) / 4, owner)
+local beat = redis.pcall('ZADD', ALIVE, now + HEARTBEAT * slices + (slices - 1) / 4, owner)
 if type(beat) == 'table' then return {'ask'} end
-return {'waits', 'position', place + 1, 'slice', SLICE * slices, 'holder', first[1]}
+return {'waits', 'position', place + 1, 'slice', SLICE * slices, 'holder', first[1], 'left', first[2] - now}

@@ -11,7 +11,8 @@ struct Script {
   std::string_view text;
 };
 
-extern const Script acquire, renew, release, force_unlock, inspect, wake, forget, closure, first;
+extern const Script acquire, heartbeat, renew, release, force_unlock, inspect, wake, forget,
+    closure, first;
 // Tries the commands of the native scripts; returns those that failed.
 extern const Script probe;
 // The number of the form in which the native scripts store locks.

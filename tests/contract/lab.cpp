@@ -128,6 +128,10 @@ Error Lab::acquire_error(char letter, const Ask& ask) {
   return reply.error();
 }
 
+lock::HeartbeatReply Lab::heartbeat(char letter) {
+  return value_or_fail(drive(store_.heartbeat(name_, owner(letter))));
+}
+
 lock::RenewReply Lab::renew(char letter, lock::Token token, const Ask& ask,
                             const lock::Entry& entry) {
   lock::RenewCall renew{call(letter, ask), entry,

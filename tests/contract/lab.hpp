@@ -53,6 +53,7 @@ class Lab {
 
   // ---- the lock's requests, carried out to the end; owners are called by a letter ----
   lock::AcquireReply acquire(char owner, const Ask& ask = {});
+  lock::HeartbeatReply heartbeat(char owner);
   lock::RenewReply renew(char owner, lock::Token token, const Ask& ask = {},
                          const lock::Entry& entry = lock::Entry::outer());
   lock::ReleaseReply release(char owner, const lock::Entry& entry = lock::Entry::outer(),

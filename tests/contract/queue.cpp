@@ -395,6 +395,71 @@ CASE("the heartbeat of a waiter at rest is one write") {
 MUTANT("a heartbeat writes more than it needs",
        {"owner) == 1 then changed = true end", "owner) then changed = true end"});
 
+CASE("a waiter at rest keeps its place with a heartbeat, which changes nothing else") {
+  lab.play("A granted ttl=1h");
+  crowd(lab, 300);
+  lab.queued('B');
+  const int64_t first = beat_end(lab, 'B');
+  lab.pass(10s);
+  lab.cli({"CONFIG", "RESETSTAT"});
+  const auto rest = as<lock::Resting>(lab.heartbeat('B'), "it is to ask");
+  need(rest.position == 301 && rest.slice == 20s, "another place");
+  need(rest.holder == Lab::owner('A').text() && rest.left > 59min && rest.left < 1h,
+       "another holder");
+  need(beat_end(lab, 'B') == first + 10'000, "the heartbeat is not prolonged");
+  for (const char* write : {"pexpireat", "hset", "zrem", "hdel", "lpush"}) {
+    need(calls(lab, write) == 0, std::string("a write: ") + write);
+  }
+  // The scripts take it for a waiter at rest.
+  lab.play("15s pass; A renewed ttl=1h");
+  need(lab.queued('B').position == 301, "another place after it");
+}
+MUTANT("a heartbeat has the length of a short slice",
+       {"redis.pcall('ZADD', ALIVE, now + 15000 * slices",
+        "redis.pcall('ZADD', ALIVE, now + 15000"});
+MUTANT("a heartbeat prolongs nothing", {"redis.pcall('ZADD', ALIVE,", "({1} or {"});
+
+CASE("a waiter asks where a heartbeat is not enough") {
+  const auto asks = [&](char owner) {
+    return std::holds_alternative<lock::RetryNow>(lab.heartbeat(owner));
+  };
+  lab.play("A granted ttl=1h; B queued");
+  need(asks('B'), "though it is near the head");
+  crowd(lab, 300);
+  need(asks('C'), "though it is not queued");
+  lab.play("C queued");
+  need(!asks('C'), "it is far from the head");
+  lab.play("meta deleted");
+  need(asks('C'), "though the memory was deleted");
+  lab.play("C queued; memory full");
+  need(asks('C'), "though the server's memory is full");
+  lab.play("memory free; alive deleted");
+  need(asks('C'), "though its heartbeat was deleted");
+  lab.play("data lost; 0s pass; A granted ttl=40s");
+  crowd(lab, 300);
+  lab.play("C queued; 39s pass");
+  need(asks('C'), "though the lease has ended");
+  lab.play("data lost; 0s pass; A granted ttl=1h; B queued");
+  crowd(lab, 300);
+  lab.play("C queued; 15s pass");
+  need(asks('C'), "though another waiter is dead");
+  lab.play("data lost; 0s pass; A granted ttl=1h");
+  crowd(lab, 300);
+  lab.play("C queued; holders deleted");
+  need(asks('C'), "though nobody holds the lock");
+}
+MUTANT("a heartbeat is enough near the head", {"place < 64", "false"});
+MUTANT("a heartbeat does not see that a lease has ended or that nobody holds the lock",
+       {"not first[2] or tonumber(first[2]) <= now or call('ZCOUNT'", "call('ZCOUNT'"});
+MUTANT("a heartbeat is enough where one has died",
+       {"or call('ZCOUNT', ALIVE, '-inf', now) > 0", ""});
+MUTANT("a heartbeat that the server refuses counts",
+       {"if type(beat) == 'table' then", "if false then"});
+MUTANT("a heartbeat is enough for one whose heartbeat was deleted",
+       {" or not call('ZSCORE', ALIVE, owner) then", " then"});
+MUTANT("a heartbeat does not read the form",
+       {"if tonumber(call('HGET', META, 'form') or 0)", "if 1"});
+
 CASE("waiters at rest keep the keys alive") {
   lab.play("A granted ttl=1h");
   crowd(lab, 300, "60000.75");

@@ -71,6 +71,7 @@ void show_ends(const redisReply& reply) {
   (void)redis::decode_cancel(reply);
   (void)redis::decode_wake(reply);
   (void)redis::decode_closure(reply);
+  (void)redis::decode_heartbeat(reply);
   auto forced = redis::decode_force(reply);
   if (forced && std::holds_alternative<lock::Forced>(*forced)) {
     check_json(cli::force_unlock_json(some_name(), std::get<lock::Forced>(*forced)));

@@ -21,9 +21,9 @@ bool apply(const TextChange& change, std::string& text) {
 ScriptSet::ScriptSet(const std::vector<TextChange>& changes,
                      const std::vector<TextChange>& always) {
   std::vector<bool> applied(changes.size(), false);
-  for (lua::Script* script :
-       {&for_stores_.acquire, &for_stores_.renew, &for_stores_.release, &for_stores_.force_unlock,
-        &for_stores_.inspect, &for_stores_.forget, &for_stores_.closure, &for_stores_.first}) {
+  for (lua::Script* script : {&for_stores_.acquire, &for_stores_.heartbeat, &for_stores_.renew,
+                              &for_stores_.release, &for_stores_.force_unlock, &for_stores_.inspect,
+                              &for_stores_.forget, &for_stores_.closure, &for_stores_.first}) {
     std::string text(script->text);
     for (size_t i = 0; i < changes.size(); ++i) {
       if (apply(changes[i], text)) applied[i] = true;

@@ -84,6 +84,7 @@ class ScriptedStore final : public lock::LockServer {
   explicit ScriptedStore(const lock::Poller& poller) : poller_(poller) {}
 
   std::deque<Step<lock::AcquireReply>> acquires;
+  std::deque<Step<lock::HeartbeatReply>> heartbeats;  // none: waiters always acquire
   std::deque<Step<lock::Wake>> wakes;
   std::deque<Step<lock::RenewReply>> renews;
   std::deque<Step<lock::ReleaseReply>> releases;
@@ -126,6 +127,10 @@ class ScriptedStore final : public lock::LockServer {
     asked.push_back(call);
     asked_at.push_back(poller_.now());
     return play(acquires);
+  }
+  lock::InFlight<lock::HeartbeatReply> heartbeat(const lock::LockName&,
+                                                 const lock::Owner&) override {
+    return heartbeats.empty() ? nullptr : play(heartbeats);
   }
   lock::InFlight<lock::CancelReply> cancel(const lock::CancelCall& call) override {
     ++cancelled;

@@ -571,3 +571,58 @@ TEST_CASE("after a cut connection waiters at rest come back over a slice, the fi
   }
   CHECK(most > 10s);
 }
+
+// A waiter that nobody wakes for a slice. The heartbeat has this answer; the next acquire() grants
+// the lock. Returns how often it blocked before it asked.
+size_t waits_before_it_asks(Result<HeartbeatReply> answer, AcquireCall call,
+                            Millis slice = 20'000ms) {
+  Bench bench;
+  Queued queued = at_rest(slice);
+  queued.holder.emplace();
+  queued.holder->owner = "holder";
+  bench.answers(queued, 0ms);
+  bench.store.heartbeats.push_back({1ms, std::move(answer)});
+  bench.store.wakes.push_back({slice - timing::wait_jitter(slice), Wake::slept});
+  bench.store.wakes.push_back({1s, Wake::woken});
+  bench.answers(Granted{{1}}, 0ms);
+  REQUIRE(bench.loop.acquire(std::move(call), {}));
+  CHECK(bench.store.asked.size() == 2);
+  return bench.store.slices.size();
+}
+
+TEST_CASE("a waiter at rest sends a heartbeat, and asks where that is not enough") {
+  test::FixedRandom random;
+  const AcquireCall call{*LockName::parse("job"), Owner::fresh(random)};
+  const HeartbeatReply enough = Resting{8, 20s, "holder", 40s};
+  CHECK(waits_before_it_asks(enough, call) == 2);
+  CHECK(waits_before_it_asks(HeartbeatReply(Resting{8, 20s, "another", 40s}), call) == 1);
+  CHECK(waits_before_it_asks(HeartbeatReply(RetryNow{}), call) == 1);
+  CHECK(waits_before_it_asks(Error{ErrorKind::unavailable, "reset", Retry::later}, call) == 1);
+  CHECK(waits_before_it_asks(enough, call, 5s) == 1);
+  AcquireCall once = call;
+  once.once.emplace();
+  CHECK(waits_before_it_asks(enough, once) == 1);
+  AcquireCall passes = call;
+  passes.while_closed = true;
+  CHECK(waits_before_it_asks(enough, passes) == 1);
+}
+
+TEST_CASE("a heartbeat shows the place, and how long the holder's lease lasts by now") {
+  Bench bench;
+  Queued queued = at_rest(20s);
+  queued.holder.emplace();
+  queued.holder->owner = "holder";
+  queued.holder->since = {1};
+  queued.holder->left = 1s;
+  bench.answers(queued, 0ms);
+  bench.store.heartbeats.push_back({0ms, HeartbeatReply(Resting{8, 20s, "holder", 40s})});
+  bench.store.wakes.push_back({18s, Wake::slept});
+  bench.replies_to_cancel(CancelReply::was_queued);
+  auto result = bench.run(bench.within(25s));
+  REQUIRE(result);
+  CHECK(bench.watcher.queued_seen == 2);
+  const auto& late = std::get<TimedOut>(*result);
+  REQUIRE(late.holder);
+  CHECK(late.holder->held == 25s);
+  CHECK(late.holder->left == 33s);
+}

@@ -75,8 +75,9 @@ std::string least_acl(std::string_view prefix, ServerKind kind, uint64_t replica
   if (kind == ServerKind::sentinel_master) commands.insert("role");
   if (kind == ServerKind::cluster_node) commands.insert({"asking", "cluster|nodes"});
   if (replicas > 0) commands.insert("wait");
-  for (const lua::Script& script : {lua::acquire, lua::renew, lua::release, lua::force_unlock,
-                                    lua::inspect, lua::forget, lua::closure, lua::first}) {
+  for (const lua::Script& script :
+       {lua::acquire, lua::heartbeat, lua::renew, lua::release, lua::force_unlock, lua::inspect,
+        lua::forget, lua::closure, lua::first}) {
     collect(script.text, commands);
   }
   // A rule cannot have a blank in a pattern.

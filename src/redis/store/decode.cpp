@@ -262,6 +262,14 @@ std::optional<lock::AcquireReply> decode_acquire(const redisReply& reply, Verdic
   return std::nullopt;
 }
 
+std::optional<lock::HeartbeatReply> decode_heartbeat(const redisReply& reply) {
+  Item item(&reply);
+  if (item.word() == "ask") return lock::RetryNow{};
+  if (item.word() != "waits") return std::nullopt;
+  return lock::Resting{item["position"].count(), span_of(item["slice"]), string_of(item["holder"]),
+                       span_of(item["left"])};
+}
+
 std::optional<lock::RenewReply> decode_renew(const redisReply& reply, std::string_view self) {
   Item item(&reply);
   if (item.word() == "extended") return lock::Renewal::extended;

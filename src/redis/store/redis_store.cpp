@@ -242,6 +242,12 @@ lock::InFlight<lock::AcquireReply> RedisStore::acquire(const lock::AcquireCall& 
        "granted"});
 }
 
+lock::InFlight<lock::HeartbeatReply> RedisStore::heartbeat(const lock::LockName& name,
+                                                           const lock::Owner& owner) {
+  return run<lock::HeartbeatReply>(scripts_.heartbeat, "wait for", name, {"owner", owner.text()},
+                                   decode_heartbeat);
+}
+
 lock::InFlight<lock::RenewReply> RedisStore::renew(const lock::RenewCall& call) {
   Arguments given(call);
   given.add("entry", call.entry.text());

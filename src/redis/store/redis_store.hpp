@@ -17,6 +17,7 @@ namespace rlock::redis {
 // The scripts that a store runs; tests replace them by broken ones.
 struct Scripts {
   lua::Script acquire = lua::acquire;
+  lua::Script heartbeat = lua::heartbeat;
   lua::Script renew = lua::renew;
   lua::Script release = lua::release;
   lua::Script force_unlock = lua::force_unlock;
@@ -33,6 +34,8 @@ class RedisStore : public lock::LockServer {
   RedisStore(Server server, std::string prefix, Scripts scripts = {});
 
   lock::InFlight<lock::AcquireReply> acquire(const lock::AcquireCall& call) override;
+  lock::InFlight<lock::HeartbeatReply> heartbeat(const lock::LockName& name,
+                                                 const lock::Owner& owner) override;
   lock::InFlight<lock::RenewReply> renew(const lock::RenewCall& call) override;
   lock::InFlight<lock::ReleaseReply> release(const lock::ReleaseCall& call) override;
   lock::InFlight<lock::CancelReply> cancel(const lock::CancelCall& call) override;
