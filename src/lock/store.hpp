@@ -325,8 +325,7 @@ struct OnceResult {
   Millis asked{0};  // how long ago the run first asked
   Token token{};    // where the lease is gone: it is marked unless a later one was granted since
   bool succeeded = false;
-  std::string record{};  // of the run
-  Millis waited{0};      // from when it asked until the request that was granted
+  Millis waited{0};  // from when it asked until the request that was granted
 };
 struct ReleaseCall {
   LockName name;
@@ -338,6 +337,10 @@ struct ReleaseCall {
   ReleaseHow how = ReleaseHow::released;
   std::optional<OnceResult> once{};
   uint64_t replicas = 0;  // as of Claim
+  // Of an outer run: its hold, so that the run is in the history also if the server has lost that.
+  // Not sent over a quorum, most of whose servers may have it.
+  Token run{};
+  std::string record{};
 };
 // no_room: marked, and the least recently used key was forgotten for it.
 enum class Marked { no, yes, no_room };

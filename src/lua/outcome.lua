@@ -46,3 +46,10 @@ local function note_late_success(end_kind)
                    counted = tombstone(owner .. ':counted') and '1' or nil}, how, note)
   return note_outcome(nil)
 end
+
+-- The server lost its data while the run went on, so that no other script lists it. The memory is younger than the hold then.
+local function note_lost_run()
+  local number = tonumber(args.run)
+  if not number or unused or memory.created > 0 and memory.created <= number or row_of(number) then return end
+  note_run(owner, {token = number, since = math.min(now, math.floor(number / 1000)), record = args.record}, how, 'lost')
+end

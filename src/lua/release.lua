@@ -11,8 +11,10 @@
 --            yielded: an attempt over a quorum got no majority; what it took here is cancelled, and the owner may come back
 --   note     who removed it and why, or the result of the run in one word, `exit:7`, `signal:9`, or `-`
 --   attempt, ticket  with yielded: the attempt, and the ticket to keep its position
+--   run      of the outer run, and not over a quorum: the token of its hold. If the server has lost the hold, the run is listed as lost
+--   record   of the run
 --   of what is done once: once, a field of ONCE; span; asked: how long ago the owner first asked; token; outcome: succeeded,
---            failed, or `-`: a failure that is not counted; record; waited: how long it had waited for the lock
+--            failed, or `-`: a failure that is not counted; waited: how long it had waited for the lock
 -- Replies:
 --   freed       mark: `marked` as done, or `no_room`: marked, and the least recently used key is forgotten
 --   kept        mark: other entries keep the lock
@@ -89,6 +91,7 @@ end
 local function report_absent()
   local before = tombstone(owner)
   local mark = note_late_success(before)
+  if not before then note_lost_run() end
   add_tombstone(entry == '0' and owner or owner .. ':' .. entry, kind)
   return {'absent', kind = before and ended_as(before) or 'unknown', note = note_of(owner), mark = mark}
 end

@@ -112,12 +112,8 @@ std::optional<lock::OnceResult> once_result(const RunContext& context, const Hel
                                             const Result<CommandResult>& finish) {
   const auto& once = context.plan.claim.once;
   if (!once || held_lock.nested() || !finish || !finish->started) return std::nullopt;
-  return lock::OnceResult{*once,
-                          milliseconds_since(held_lock.asked_at),
-                          held_lock.token,
-                          succeeded(*finish),
-                          context.plan.claim.record,
-                          held_lock.waited()};
+  return lock::OnceResult{*once, milliseconds_since(held_lock.asked_at), held_lock.token,
+                          succeeded(*finish), held_lock.waited()};
 }
 
 // What is left of the lease for the release, in which somebody waits for the command's exit code.
@@ -130,13 +126,17 @@ Nanos release_time(const lock::ReleaseCall& call, Nanos left) {
 Result<lock::ReleaseReply> release(const RunContext& context, const HeldLock& held_lock,
                                    const Result<CommandResult>& finish, TimePoint deadline) {
   const bool used = finish && finish->started;
-  const lock::ReleaseCall call{context.plan.claim.name,
-                               held_lock.owner,
-                               held_lock.entry,
-                               history_result(finish),
-                               used ? lock::ReleaseHow::released : lock::ReleaseHow::unused,
-                               once_result(context, held_lock, finish),
-                               context.plan.claim.replicas};
+  lock::ReleaseCall call{context.plan.claim.name,
+                         held_lock.owner,
+                         held_lock.entry,
+                         history_result(finish),
+                         used ? lock::ReleaseHow::released : lock::ReleaseHow::unused,
+                         once_result(context, held_lock, finish),
+                         context.plan.claim.replicas};
+  if (used && !held_lock.nested()) {
+    call.run = held_lock.token;
+    call.record = context.plan.claim.record;
+  }
   const TimePoint now = BootClock::now();
   std::optional<TimePoint> first;  // of the requests to stop
   auto ends = [&] {

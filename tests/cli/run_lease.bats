@@ -72,6 +72,18 @@ next_is_alone() {
   let_go taken
 }
 
+@test "after FLUSHALL, and a run of another owner, the run that lost the lock is in the history" {
+  hold_with 'echo "$RLOCK_OWNER" >up; read -r _ <&9' wiped -t 1h 2>err
+  local first=$holder owner=$said
+  redis flushall >/dev/null
+  hold wiped
+  redis rpush "rlock:{wiped}:wake:$owner" 1 >/dev/null  # the first one renews at once
+  ends_with 76 "$first"
+  run -0 rlock history wiped
+  [[ $output == *lost* ]] || fail "$output"
+  let_go wiped
+}
+
 @test "after FLUSHALL the lock is put back and the command never notices" {
   hold wiped
   redis flushall >/dev/null

@@ -47,6 +47,36 @@ CASE("history: lost and forced runs are listed") {
        "one that never confirmed is not listed");
 }
 
+CASE("history: a run whose hold the server has lost is listed as lost") {
+  lab.play("A granted; 5s pass; data lost; 0s pass; B granted");
+  lab.ends_run('A');
+  const auto row = run_at(lab.history(), 0);
+  need(row.result == "lost" && row.record == "record of A" && row.token == lab.token('A'), "not A");
+  need(row.until.ms - row.since.ms == 5'000, "another time");
+  lab.play("counts 1 1 1 0 1; B exit:0; rows released exit:0, released lost");
+  lab.pass(2min);  // its tombstone is gone
+  lab.ends_run('A');
+  lab.play("counts 2 1 1 0 0; rows released exit:0, released lost");
+}
+MUTANT("the run that a server has lost is not listed",
+       {"if not before then note_lost_run() end", ""});
+MUTANT("the run that a server has lost is listed twice", {" or row_of(number) then", " then"});
+
+CASE("history: a run whose end is listed is not listed as lost") {
+  for (const char* end : {"A released", "31s pass; B granted; B released", "all forced now"}) {
+    Ask one_row;
+    one_row.history_rows = 1;
+    lab.play(std::string("data lost; 0s pass; A granted; ") + end);
+    lab.pass(2min);  // its tombstone is gone
+    lab.play("C granted", one_row);
+    lab.play("C exit:0");
+    lab.ends_run('A');
+    need(lab.rows() == "released exit:0", std::string("listed again after ") + end);
+  }
+}
+MUTANT("a run that left the history counts as lost",
+       {"memory.created > 0 and memory.created <= number or", ""});
+
 CASE("history: a forced cool-down is noted with its run") {
   lab.play(
       "A granted min-hold=60s; A exit:0; all forced; B granted min-hold=60s; B exit:1; "

@@ -151,7 +151,15 @@ lock::ReleaseReply Lab::ends(char letter, const lock::OnceResult& result,
   lock::ReleaseCall call{name_, owner(letter)};
   call.result = !ended.empty() ? ended : result.succeeded ? "exit:0" : "exit:1";
   call.once = result;
-  call.once->record = std::string("record of ") + letter;
+  call.record = std::string("record of ") + letter;
+  return value_or_fail(drive(store_.release(call)));
+}
+
+lock::ReleaseReply Lab::ends_run(char letter) {
+  lock::ReleaseCall call{name_, owner(letter)};
+  call.result = "exit:0";
+  call.run = token(letter);
+  call.record = std::string("record of ") + letter;
   return value_or_fail(drive(store_.release(call)));
 }
 

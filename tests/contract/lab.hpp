@@ -59,6 +59,7 @@ class Lab {
   lock::ReleaseReply release(char owner, const lock::Entry& entry = lock::Entry::outer(),
                              const std::string& result = "-",
                              lock::ReleaseHow how = lock::ReleaseHow::released);
+  lock::ReleaseReply ends_run(char owner);  // with the token of its last grant
   // Of a run that was to be done once.
   lock::ReleaseReply ends(char owner, const lock::OnceResult& result,
                           const std::string& ended = {});

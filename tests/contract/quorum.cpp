@@ -239,7 +239,7 @@ CASE("a mark that a server writes late is as old as its token") {
   earlier.asked = 8min;
   lab.play("C granted; C cancelled", earlier);
   lab.granted('D', attempt_of(once));
-  lab.ends('D', {once, 0ms, {agreed.value + 420'000'000}, true, {}, 3min});
+  lab.ends('D', {once, 0ms, {agreed.value + 420'000'000}, true, 3min});
   lab.granted('E', attempt_of(once));
 }
 MUTANT("a mark that is written late is as old as the request",

@@ -185,11 +185,15 @@ void Client::release(const run::Plan& plan, lock::LockStore& store, const run::S
   call.replicas = plan.claim.replicas;
   call.result = succeeded_ ? "exit:0" : "exit:1";
   call.how = used_ ? lock::ReleaseHow::released : lock::ReleaseHow::unused;
+  if (used_) {
+    call.run = held.token;
+    call.record = plan.claim.record;
+  }
   Nanos left = std::max<Nanos>(lease.view().deadline - now, timing::kShortestRelease);
   if (plan.claim.once && used_) {
     const auto asked = std::chrono::duration_cast<Millis>(now - held.asked_at);
     const auto waited = std::chrono::duration_cast<Millis>(held.granted_at - held.asked_at);
-    call.once = {*plan.claim.once, asked, held.token, succeeded_, plan.claim.record, waited};
+    call.once = {*plan.claim.once, asked, held.token, succeeded_, waited};
   } else {
     left = std::min<Nanos>(left, timing::kLongestRelease);
   }

@@ -198,6 +198,7 @@ InFlight<ReleaseReply> QuorumStore::release(const ReleaseCall& call) {
                           LockServer& store, size_t, TimePoint now) mutable {
     if (!begun) begun = now;
     ReleaseCall late = call;
+    late.run = {};
     if (late.once) late.once->asked += std::chrono::duration_cast<Millis>(now - *begun);
     // A server that this process did not reach may be there again: each mark counts.
     if (!own || late.once) return store.release(late);

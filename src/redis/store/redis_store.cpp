@@ -278,9 +278,10 @@ lock::InFlight<lock::ReleaseReply> RedisStore::release(const lock::ReleaseCall& 
     given.add("asked", number(call.once->asked));
     given.add("token", number(call.once->token.value));
     given.add("outcome", outcome(*call.once));
-    given.add("record", call.once->record);
     given.add("waited", number(call.once->waited));
   }
+  given.add_unless_0("run", call.run.value);
+  if (!call.record.empty()) given.add("record", call.record);
   return confirmed(
       *link_,
       run<lock::ReleaseReply>(scripts_.release, "release", call.name, given.take(), decode_release),
