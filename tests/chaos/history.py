@@ -191,6 +191,12 @@ def read_holds(folder):
     return sorted(holds.values(), key=lambda hold: hold.start)
 
 
+def count_holds(folder):
+    """As many as have begun so far."""
+    paths = glob.glob(os.path.join(folder, "*.log"))
+    return sum(line.startswith("start ") for path in paths for line in read_lines(path))
+
+
 def read_runs(folder):
     runs = {}
     for path in glob.glob(os.path.join(folder, "runs-*.jsonl")):
