@@ -15,4 +15,3 @@ local function denial()
   end
   return nil, true
 end
-

@@ -28,16 +28,18 @@
 --   more        ask again at once: there is more to sweep
 --   and with once forgotten: the token up to which everything was forgotten, or 0
 
--- What the ACL denies this user is found before anything is written, since a denied release would keep the lock, and a denied
--- wake would go unnoticed. What it allows counts for an hour.
-local function denied()
+-- The error for a newcomer, before anything is written: a rule that is not known, or what the ACL denies this user, since a denied
+-- release would keep the lock, and a denied wake would go unnoticed. What the ACL allows counts for an hour.
+local function refused()
+  local unknown = unknown_rule(memory)
+  if unknown then return 'UNKNOWN ' .. unknown end
   local function is_known(until_ms) return now < tonumber(until_ms) and tonumber(until_ms) <= now + HOUR end
   local verdict = 'acl:' .. (args.user or '')
   if not redis.acl_check_cmd or args.user and is_known(memory[verdict] or 0) then return nil end
   local denied_command, is_complete = denial()
   if denied_command or not is_complete or not args.user then return denied_command end
   for name, until_ms in pairs(memory) do
-    if string.sub(name, 1, 4) == 'acl:' and not is_known(until_ms) then memory[name] = 0 end
+    if string.sub(name, 1, 4) == 'acl:' and not is_known(until_ms) then memory[name] = nil end
   end
   memory[verdict] = now + HOUR
   return nil
@@ -47,8 +49,8 @@ end
 local function ended_reply()
   local kind = tombstone(owner)
   if kind == DONE and what then
-    local failures = tonumber(string.match(note_of(owner), '^failed (%d+)$'))
-    return decided(what) or failures and {'failed', times = failures, token = now_us} or {'gone', kind = 'done', note = ''}
+    local times, token = string.match(note_of(owner), '^failed (%d+) (%d+)$')
+    return decided(what) or times and {'failed', times = tonumber(times), token = tonumber(token)} or {'gone', kind = 'done', note = ''}
   end
   if kind and kind > REQUEUED then return {'gone', kind = ended_as(kind), note = note_of(owner)} end
   if tombstone(owner .. ':0') then return {'gone', kind = 'released', note = ''} end
@@ -108,10 +110,9 @@ end
 reply = ended_reply()
 if reply then return reply_of(reply) end
 local held, ticket = held_until(owner), queue_ticket(owner)
-if not (held or ticket) then
-  local denied_command = denied()
-  if denied_command then return redis.error_reply(denied_command) end
-end
+-- The owner of a grant that has ended is a newcomer, too.
+local refusal = not ticket and (held or 0) <= now and refused()
+if refusal then return redis.error_reply(refusal) end
 if held or ticket or done_reply() then touch() end
 if what and args.forgotten then forget_as_others() end
 if ticket then beat(owner) end  -- a waiter that asks before it was swept is in time
@@ -127,10 +128,9 @@ elseif not reply and not held then
   if ticket then
     caller = nil  -- nobody may read the reply to a late copy of its request
     if call('HEXISTS', WHO, owner) == 0 then write_line(owner, new_line('waiting')) end  -- it was deleted
-    if placed(ticket) ~= ticket then call('ZADD', QUEUE, int(placed(ticket)), owner) end
+    if placed(ticket) ~= ticket then set_place(owner, placed(ticket)) end
   else
-    local refused = enter()
-    if refused then return redis.error_reply(refused) end
+    enter()
   end
   if not reply then
     note_stamp(owner, stamp)

@@ -1,4 +1,4 @@
--- The beginning of each script of the native protocol. [docs/PROTOCOL.md]
+-- The beginning of each script of the native protocol. [rlock-protocol(7), docs/PROTOCOL.md]
 -- KEYS, all tagged {NAME}:
 --   holders   sorted set: owner to the end of its lease; ~owner is a cool-down, ~closed the closure
 --   limits    sorted set: owner to the largest number of holders that it allows
@@ -56,7 +56,7 @@ local is_due = math.min(first_end_before, first_beat, first_tombstone) <= now or
 local wakes = {}          -- owner, event, owner, event...: pushed at the end
 local left_queue = 0      -- how many owners have left the queue
 local must_retry = false  -- there is more to sweep or to grant
-local changed = false     -- something but a heartbeat was written
+local added = false       -- a key has a new member, so that it may be new itself: it has no end then
 local first_granted       -- the first waiter that this script granted the lock
 local caller              -- the owner that reads the reply, and needs no wake
 local excluded            -- an owner that this script must not grant the lock

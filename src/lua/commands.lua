@@ -8,8 +8,7 @@ local function commands_on(set, hash, list, ends)
     {'ZRANK', set, 'a'}, {'ZSCORE', set, 'a'}, {'ZMSCORE', set, 'a'}, {'ZREM', set, 'a'},
     {'HSET', hash, 'a', 1}, {'HGET', hash, 'a'}, {'HGETALL', hash}, {'HMGET', hash, 'a'}, {'HEXISTS', hash, 'a'},
     {'HLEN', hash}, {'HDEL', hash, 'a'},
-    {'GET', list}, {'LPUSH', list, 'b'}, {'LINDEX', list, 0}, {'LLEN', list}, {'LSET', list, 0, 'c'}, {'LTRIM', list, 1, 0},
-    {'BLPOP', list, 0}, {'DEL', set, hash, list},
+    {'GET', list}, {'LPUSH', list, 'b'}, {'LINDEX', list, 0}, {'LRANGE', list, 0, 0}, {'LLEN', list}, {'LSET', list, 0, 'c'},
+    {'LTRIM', list, 1, 0}, {'BLPOP', list, 0}, {'DEL', set, hash, list},
   }
 end
-

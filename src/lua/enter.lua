@@ -68,10 +68,7 @@ local function grant_now(ends)
   reply = {'granted', token = line.token, slot = line.slot}
 end
 
--- Returns the error if the lock is used in a way that this version does not know.
 local function enter()
-  local unknown = unknown_rule(memory)
-  if unknown then return 'UNKNOWN ' .. unknown end
   reply = supersedes and superseded_reply() or nil
   admit()
   if reply then return note_refusal('superseded') end
@@ -90,10 +87,9 @@ local function enter()
   else
     local place = choose_ticket()
     write_line(owner, new_line('waiting'))
-    call('ZADD', QUEUE, int(place), owner)
+    set_place(owner, place)
     beat(owner)
   end
-  return nil
 end
 
 local function queued_reply(ticket)

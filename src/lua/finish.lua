@@ -7,7 +7,7 @@ if head and head ~= caller and (head ~= memory.head or must_retry or first_end()
 nudge_near()
 memory.head = head or NOBODY
 set_expiry()
-if changed or is_known() then save_memory() end
+save_memory()
 
 -- The client pushes what a server refused: the reply is then `wakes REPLY owner event...`.
 reply = reply_of(reply)

@@ -16,14 +16,14 @@ if ticket then
   local passed = now_us - AHEAD / 2
   local head = call('ZRANGEBYSCORE', QUEUE, ticket < passed and '-inf' or int(passed), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
   if head[1] ~= owner then
-    -- The first write is one that a server refuses whose memory is full.
+    -- If nothing was swept, this is the first write: a server whose memory is full refuses it.
     if line then
       line.record = args.record
       write_line(owner, line)
     end
-    call('ZADD', QUEUE, 'XX', int(math.max(1, head[2] - 1)), owner)
+    set_place(owner, math.max(1, head[2] - 1))
     -- Until its next request its heartbeat counts as that of one near the head.
-    call('ZADD', ALIVE, beat_ends and math.floor(beat_ends) or now + HEARTBEAT, owner)
+    set_heartbeat(owner, beat_ends and math.floor(beat_ends) or now + HEARTBEAT)
   end
   reply = {'moved'}
 else

@@ -21,9 +21,11 @@ end
 
 local function break_hold(owner)
   local line, ends = read_line(owner), held_until(owner)
-  if call('HEXISTS', WHO, '!' .. owner) == 0 then call('HSET', WHO, '!' .. owner, note) end
+  local counts = line.responsive ~= '0' and not args.now
+  -- While it counts the note of the first operator stays.
+  if not counts or line.state ~= 'revoked' then store_note(owner, note) end
   wake(owner, 'revoked')
-  if line.responsive ~= '0' and not args.now then
+  if counts then
     line.state = 'revoked'
     write_line(owner, line)
     return true

@@ -51,6 +51,5 @@ end
 -- Later tokens are greater.
 memory.last = math.max(memory.last, through)
 if memory.created == 0 then memory.created = memory.last end
-changed = true
 reply = {'forgotten', marks = marks, failures = failures, numbers = numbers}
 -- include: finish

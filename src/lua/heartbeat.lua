@@ -3,7 +3,7 @@
 -- Keys and clock are those of begin.lua, which this script does not include because of its cost.
 -- Arguments: owner
 -- Replies:
---   waits  position, slice, and of the first lease to end: holder, the owner, and left
+--   waits  position, slice, and of the closure, or else of the first lease to end: holder, as acquire names it, and left
 --   ask    call acquire: it is not queued, is near the head, something is due, or nobody holds the lock
 local HOLDERS, LIMITS, QUEUE, ALIVE, WHO, META = unpack(KEYS)
 local call, owner = redis.call, ARGV[2]
@@ -17,4 +17,6 @@ local slices = math.min(MOST_SLICES, 1 + math.floor(place / NEAR))
 -- A server whose memory is full may refuse it: acquire begins with a command that is never refused.
 local beat = redis.pcall('ZADD', ALIVE, now + HEARTBEAT * slices + (slices - 1) / 4, owner)
 if type(beat) == 'table' then return {'ask'} end
-return {'waits', 'position', place + 1, 'slice', SLICE * slices, 'holder', first[1], 'left', first[2] - now}
+local holder, ends, closed = string.gsub(first[1], '^~', ''), first[2], call('ZSCORE', HOLDERS, CLOSED)
+if closed then holder, ends = string.match(' ' .. (call('HGET', WHO, CLOSED) or ''), '^[^|]* id=(%S+)') or '', closed end
+return {'waits', 'position', place + 1, 'slice', SLICE * slices, 'holder', holder, 'left', ends - now}

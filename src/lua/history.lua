@@ -8,9 +8,9 @@
 -- and the record of the owner or the operator.
 
 local function write_history(row, place)
-  changed = true
   if memory.keep == 0 then return call('DEL', HISTORY) end
   if place then return call('LSET', HISTORY, place, words_of(row)) end
+  added = true
   if call('LPUSH', HISTORY, words_of(row)) > memory.keep then call('LTRIM', HISTORY, 0, memory.keep - 1) end
 end
 

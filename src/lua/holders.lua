@@ -5,15 +5,14 @@
 local function held_until(owner) return tonumber(call('ZSCORE', HOLDERS, owner) or nil) end
 
 local function store_holder(owner, line, ends)
-  call('ZADD', HOLDERS, ends, owner)
-  call('ZADD', LIMITS, line.limit, owner)
+  added = call('ZADD', HOLDERS, ends, owner) == 1 or added
+  added = call('ZADD', LIMITS, line.limit, owner) == 1 or added
   write_line(owner, line)
 end
 
 local function remove_holder(owner)
   call('ZREM', HOLDERS, owner)
   call('ZREM', LIMITS, owner)
-  changed = true
 end
 
 -- The cool-down that follows a hold with this line, and its end; nil if there is none. If the clock was set back since the hold

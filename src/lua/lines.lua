@@ -8,8 +8,7 @@
 local RUN = '2'  -- who responds when its lock is broken: nobody (0), one that renews for the steps of another (1), or rlock run
 
 local function write_line(owner, line)
-  call('HSET', WHO, owner, words_of(line))
-  changed = true
+  added = call('HSET', WHO, owner, words_of(line)) == 1 or added
 end
 
 -- A holder whose line was deleted is taken for a live run, with the token 0, until its renewal brings the line back.
@@ -47,8 +46,9 @@ end
 local function forget_line(owner) call('HDEL', WHO, owner) end
 
 local function note_of(owner) return call('HGET', WHO, '!' .. owner) or '' end
+local function store_note(owner, note) added = call('HSET', WHO, '!' .. owner, note) == 1 or added end
 
 local function stamp_of(owner) return tonumber(call('HGET', WHO, '#' .. owner) or 0) end
 local function note_stamp(owner, stamp)
-  if stamp > 0 then call('HSET', WHO, '#' .. owner, stamp) end
+  if stamp > 0 then added = call('HSET', WHO, '#' .. owner, stamp) == 1 or added end
 end

@@ -17,8 +17,9 @@ local memory = {
   forgotten = 0,                         -- everything was forgotten up to this token
 }
 
--- A script keeps the words that it does not know, in META and in lines, so that a later version can store more. A word `!word` is
--- to be respected: a script that does not know it grants nothing. Its value is the version that knows it.
+-- A script keeps the words that it does not know, in META and in lines, so that a later version can store more. A word `!word` in
+-- META is to be respected: a script that does not know it grants the lock to nobody; one in a waiter's line, not to that waiter.
+-- Its value is the version that knows it.
 local function unknown_rule(facts)
   for name, value in pairs(facts) do
     if string.sub(name, 1, 1) == '!' then return name .. ' ' .. value end
@@ -47,6 +48,7 @@ local function save_memory()
     end
   end
   if #fields > 0 then call('HSET', META, unpack(fields)) end
+  for name in pairs(stored) do if memory[name] == nil then call('HDEL', META, name) end end
 end
 
 -- The first write of a script that must also work when memory is full: the server does not refuse PEXPIREAT, and lets the
@@ -54,11 +56,12 @@ end
 local function touch() call('PEXPIREAT', META, math.max(memory.expires, now + KEPT)) end
 
 -- All keys end together, 30 days after the last use, lease, min-hold and tombstone. Their ends are up to an hour later, so that
--- renewals and heartbeats rarely move them. The memory comes last: where the ACL denies HSET, the other keys have an end already.
+-- renewals and heartbeats rarely move them; what adds something does, because its key may be new: one that runs empty is deleted
+-- with its end. The memory comes last: where the ACL denies HSET, the other keys have an end already.
 local function set_expiry()
   local last_lease = tonumber(call('ZRANGE', HOLDERS, -1, -1, 'WITHSCORES')[2] or 0)
   local needed = math.max(now, last_lease, memory.lasts) + KEPT
-  if not changed and needed <= memory.expires then return end
+  if not added and needed <= memory.expires then return end
   memory.expires = needed + HOUR
   for _, key in ipairs({HOLDERS, LIMITS, QUEUE, ALIVE, WHO, RELEASED, HISTORY}) do call('PEXPIREAT', key, memory.expires) end
   save_memory()

@@ -1,6 +1,6 @@
 -- include: once loss history
 -- Of release: its arguments, and what it notes of the work that is done once.
-local owner, entry, how, note = args.owner, args.entry, args.how, args.note
+local owner, entry, how, note = args.owner, args.entry, args.how, args.note or '-'
 local by_id, unused = how == 'by_id', how == 'unused'
 if by_id or unused then how = 'released' end
 local kind = how == 'released' and WAS_RELEASED or how == 'removed' and REMOVED or CANCELLED

@@ -11,4 +11,3 @@ end
 local function take(owner, ttl) redis.call('SET', KEY, owner, 'NX', 'PX', ttl) end
 
 local function free() redis.call('DEL', KEY) end
-

@@ -2,6 +2,8 @@
 -- QUEUE, owner to its ticket, and ALIVE, owner to the end of its heartbeat; and how waiters are woken.
 
 local function queue_ticket(owner) return tonumber(call('ZSCORE', QUEUE, owner) or nil) end
+local function set_place(owner, ticket) added = call('ZADD', QUEUE, int(ticket), owner) == 1 or added end
+local function set_heartbeat(owner, ends) added = call('ZADD', ALIVE, ends, owner) == 1 or added end
 
 local function head_of_queue() return call('ZRANGE', QUEUE, 0, 0)[1] end
 
@@ -39,7 +41,7 @@ local function slices_at(place) return math.min(MOST_SLICES, 1 + math.floor(plac
 -- The score in ALIVE is the end of the heartbeat; a quarter of a ms for each slice after the first shows its length.
 local function beat(owner)
   local slices = slices_at(call('ZRANK', QUEUE, owner))
-  if call('ZADD', ALIVE, now + HEARTBEAT * slices + (slices - 1) / 4, owner) == 1 then changed = true end
+  set_heartbeat(owner, now + HEARTBEAT * slices + (slices - 1) / 4)
 end
 
 -- Wakes the waiters that have come near the head and still have a longer heartbeat than those there: they ask more often from

@@ -23,4 +23,3 @@ local function free()
   redis.call('DEL', KEY)
   redis.pcall('PUBLISH', 'redisson_lock__channel:{' .. KEY .. '}', 0)
 end
-

@@ -4,13 +4,13 @@
 -- Arguments:
 --   owner, entry
 --   how      released
---            unused: nothing ran under the lock, so that there is no cool-down
+--            unused: its command never started, so that there is no cool-down
 --            by_id: by somebody who knows the owner's id; refused for a live run, since the next holder would start beside it
 --            cancelled, timed_out
 --            removed: by an operator, from the queue only
 --            yielded: an attempt over a quorum got no majority; what it took here is cancelled, and the owner may come back
---   note     who removed it and why, or the result of the run in one word, `exit:7`, `signal:9`, or `-`
---   attempt, ticket  with yielded: the attempt, and the ticket to keep its position
+--   note     who removed it and why, or the result of the run in one word, `exit:7`, `signal:9`; without it `-`
+--   attempt, ticket  with yielded: the attempt, and the ticket to keep its position, if it is to keep it
 --   run      of the outer run, and not over a quorum: the token of its hold. If the server has lost the hold, the run is listed as lost
 --   record   of the run
 --   of what is done once: once, a field of ONCE; span; asked: how long ago the owner first asked; token; outcome: succeeded,
@@ -64,7 +64,7 @@ local function leave_queue()
   if how == 'timed_out' then note_skip(line and line.record or '') end
   add_tombstone(owner, kind)
   if kind == REMOVED then
-    call('HSET', WHO, '!' .. owner, note)
+    store_note(owner, note)
     wake(owner, 'removed')
   end
   return {'left_queue', mark = mark}
@@ -72,16 +72,17 @@ end
 
 -- An attempt over a quorum got no majority. With a ticket the owner keeps its position in the queue, or gets it back.
 local function cancel_attempt(line, held_now, queued)
+  local ticket = tonumber(args.ticket or 0)
   caller = owner
   if held_now then remove_holder(owner) end
   note_stamp(owner, 2 * args.attempt + 1)
-  if not args.ticket or not line then
+  if ticket == 0 or not line then
     remove_waiter(owner)
     add_tombstone(owner, EXPIRED)
   elseif held_now then
-    call('ZADD', QUEUE, int(math.min(args.ticket, now_us)), owner)
-    call('ZADD', ALIVE, now + HEARTBEAT, owner)
-    line.state, line.entries = 'waiting', nil
+    set_place(owner, math.min(ticket, now_us))
+    set_heartbeat(owner, now + HEARTBEAT)
+    line.state, line.token, line.entries, line.slot = 'waiting', 0, nil, nil
     write_line(owner, line)
   end
   return {held_now and 'freed' or queued and 'left_queue' or 'absent'}

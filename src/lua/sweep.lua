@@ -1,20 +1,20 @@
 -- include: tombstones holders queue history once
 -- What is dismissed for good, and how a bounded number of ended leases, dead waiters and old tombstones is swept: the server has
--- no timer, so each script that writes first does what is due by then.
+-- no timer, so a script that writes does what is due by then, all but `forget`.
 
 -- Removes an owner that need not wait any longer, or claim its grant; its tombstone and the note show why.
 local function dismiss(owner, record, kind, note)
   if held_until(owner) then remove_holder(owner) end
   remove_waiter(owner)
   add_tombstone(owner, kind)
-  if note then call('HSET', WHO, '!' .. owner, note) end
+  if note then store_note(owner, note) end
   note_skip(record, not (kind == DONE and note) and ended_as(kind))
   wake(owner, ended_as(kind))
 end
 
 -- Its work is done, or failed too often; it may ask again once both are forgotten.
 local function dismiss_as_done(owner, record, verdict)
-  dismiss(owner, record, DONE, verdict[1] == 'failed' and 'failed ' .. int(verdict.times) or nil)
+  dismiss(owner, record, DONE, verdict[1] == 'failed' and 'failed ' .. int(verdict.times) .. ' ' .. int(verdict.token) or nil)
 end
 
 -- How a hold ended whose lease is over: an operator broke it, its run ended before the runs nested in it, or the run died.
@@ -65,13 +65,12 @@ local function sweep_waiters()
   must_retry = must_retry or #gone == SWEEP
 end
 
--- With a tombstone go the note and the stamp of its owner.
+-- With a tombstone go the note and the stamp of its owner, unless the owner has come back: its next end leaves another one.
 local function sweep_tombstones()
   local old = call('ZRANGEBYSCORE', RELEASED, '-inf', now * 16 + 15, 'LIMIT', 0, SWEEP)
   for _, owner in ipairs(old) do
     call('ZREM', RELEASED, owner)
-    call('HDEL', WHO, '!' .. owner)
-    if not (held_until(owner) or queue_ticket(owner)) then call('HDEL', WHO, '#' .. owner) end
+    if not (held_until(owner) or queue_ticket(owner)) then call('HDEL', WHO, '!' .. owner, '#' .. owner) end
   end
 end
 
@@ -87,7 +86,7 @@ local function rebuild_limits()
     end
     call('ZADD', LIMITS, unpack(pairs_of))
   end
-  changed = true
+  added = true
 end
 
 local function sweep()

@@ -235,9 +235,8 @@ class ServerExaminer {
       note("evalsha or eval", std::move(failed).error());
     }
     // EVAL is needed whenever the server does not know a script yet.
-    for (const Words& words :
-         {Words{"eval", "return 1", "1", base + "list"}, Words{"LRANGE", base + "list", "0", "0"},
-          Words{"SCAN", "0", "MATCH", base, "COUNT", "1"}}) {
+    for (const Words& words : {Words{"eval", "return 1", "1", base + "list"},
+                               Words{"SCAN", "0", "MATCH", base, "COUNT", "1"}}) {
       if (auto reply = ask(words); !reply) note(words.front(), std::move(reply).error());
     }
     try_waiting(base + "list");

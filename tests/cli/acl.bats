@@ -52,7 +52,6 @@ setup() {
 try() {
   case $1 in
     scan) run --separate-stderr rlock status ;;
-    lrange) run --separate-stderr rlock history lock ;;
     select) RLOCK_URL="$RLOCK_URL?db=2" run --separate-stderr rlock run lock -- touch started ;;
     eval) redis script flush >/dev/null && run --separate-stderr rlock run lock -- touch started ;;
     *) run --separate-stderr rlock run lock -- touch started ;;

@@ -269,10 +269,10 @@ CASE("a revoked holder counts until it confirms or its lease ends") {
       "8s pass; B queued; 7s pass; B granted");
 }
 MUTANT("a revoked holder is freed after a grace",
-       {"if line.responsive ~= '0' and not args.now then", "if false then"});
+       {"local counts = line.responsive ~= '0' and not args.now", "local counts = false"});
 MUTANT("a second force-unlock frees the revoked holder",
-       {"if line.responsive ~= '0' and not",
-        "if line.responsive ~= '0' and line.state ~= 'revoked' and not"});
+       {"line.responsive ~= '0' and not args.now",
+        "line.responsive ~= '0' and line.state ~= 'revoked' and not args.now"});
 
 // The grant was revoked while the claim's reply was under way: the claim does not stand.
 CASE("a grant revoked before the claim is gone") {
@@ -324,6 +324,41 @@ CASE("a repeated force-unlock or removal succeeds and hits nobody else") {
   const auto again = as<lock::Forced>(lab.force('A', {}, ForceWhen::now), "denied");
   need(again.broken.empty() && !again.next && lab.holders() == "B", "B was broken for A");
 }
+
+// One operator has revoked it; another does not wait for the holder.
+CASE("force-unlock: who frees a revoked hold is named, and may repeat it") {
+  lab.play("A granted; all forced");
+  for (int time = 1; time <= 2; ++time) {
+    as<lock::Forced>(lab.force('A', {}, ForceWhen::now, "by another"), "denied");
+  }
+  lab.play("nobody holds; rows forced - by another");
+  lab.play("B granted; all forced");
+  as<lock::Forced>(lab.force('B', {}, ForceWhen::confirmed, "by another"), "not forced");
+  lab.play(
+      "B lost: forced; B released: forced; rows forced - by the operator, forced - by another");
+}
+MUTANT("who frees a revoked hold is not named",
+       {"if not counts or line.state ~= 'revoked' then", "if line.state ~= 'revoked' then"});
+MUTANT("a second operator replaces the note of the first",
+       {"if not counts or line.state ~= 'revoked' then", "if true then"});
+
+// It had missed its heartbeat once.
+CASE("an operator's note outlives an earlier tombstone of the owner") {
+  lab.play(
+      "A granted ttl=1h; B queued; 16s pass; A renewed ttl=1h; B queued ttl=1h; A released; "
+      "B granted ttl=1h; all forced; 61s pass; C queued; B lost: forced");
+}
+MUTANT("an operator's note goes with an earlier tombstone",
+       {"if not (held_until(owner) or queue_ticket(owner)) then call('HDEL'",
+        "if true then call('HDEL'"});
+
+CASE("a release without a result ends the hold") {
+  lab.play("A granted");
+  lab.raw(&redis::Scripts::release,
+          {"owner", Lab::owner('A').text(), "entry", "0", "how", "released"});
+  lab.play("nobody holds; rows released -");
+}
+MUTANT("a release without a result fails half-way", {"args.note or '-'", "args.note"});
 
 }  // namespace
 }  // namespace rlock::contract

@@ -433,9 +433,9 @@ CASE("ends: runs are listed in the order of their ends") {
       "counts 3 2 2 0 0");
 }
 MUTANT("a run that died is listed after one that ended later",
-       {"  sweep()  -- a run whose lease ended before is listed before this one\n", ""},
-       {"reply = reply or report_absent()",
-        "if s.unswept then sweep() end reply = reply or report_absent()"});
+       {"  sweep()  -- a run whose lease ended before is listed before this one\n"
+        "  reply = end_hold(line)",
+        "  reply = end_hold(line)\n  sweep()"});
 
 // Others have ended since, and one is held that shares the lock.
 CASE("ends: a second end replaces the row of the first, wherever that is") {

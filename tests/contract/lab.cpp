@@ -204,9 +204,9 @@ lock::ForceReply Lab::force(lock::ForceWhen when) {
   return value_or_fail(drive(store_.force_unlock(call)));
 }
 
-lock::ForceReply Lab::force(char letter, lock::Token token, lock::ForceWhen when) {
-  return value_or_fail(
-      drive(store_.force_unlock({name_, {{owner(letter), token}}, when, "by the operator"})));
+lock::ForceReply Lab::force(char letter, lock::Token token, lock::ForceWhen when,
+                            const std::string& note) {
+  return value_or_fail(drive(store_.force_unlock({name_, {{owner(letter), token}}, when, note})));
 }
 
 lock::Snapshot Lab::inspect() {
@@ -277,6 +277,17 @@ std::string Lab::waiters() {
   std::string letters;
   for (const lock::Waiter& waiter : inspect().waiters) letters.push_back(letter_of(waiter.owner));
   return letters;
+}
+
+std::string Lab::raw(lua::Script redis::Scripts::*script,
+                     const std::vector<std::string>& arguments) {
+  std::vector<std::string> words{"EVAL", std::string((mutated_.for_stores().*script).text), "10"};
+  for (const char* suffix : {"holders", "limits", "queue", "alive", "who", "meta", "released",
+                             "history", "never", "once"}) {
+    words.push_back(key(suffix));
+  }
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return cli(words);
 }
 
 std::string Lab::fingerprint() {

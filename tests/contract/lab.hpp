@@ -76,7 +76,8 @@ class Lab {
   // All that hold it now, or one of them: with token 0 whatever token it has.
   lock::ForceReply force(lock::ForceWhen when = lock::ForceWhen::confirmed);
   lock::ForceReply force(char owner, lock::Token token = {},
-                         lock::ForceWhen when = lock::ForceWhen::confirmed);
+                         lock::ForceWhen when = lock::ForceWhen::confirmed,
+                         const std::string& note = "by the operator");
   lock::Snapshot inspect();
   bool woken(char owner);  // takes the wake that lies there
 
@@ -114,6 +115,8 @@ class Lab {
   int64_t end_of(const std::string& suffix) {  // when this key ends; -1: never, -2: there is none
     return std::stoll(cli({"PEXPIRETIME", key(suffix)}));
   }
+  // A script with arguments that the store does not send.
+  std::string raw(lua::Script redis::Scripts::*script, const std::vector<std::string>& arguments);
   std::string cli(const std::vector<std::string>& words) { return server_.cli(words); }
   std::string key(const std::string& suffix) const { return "rlock:{job}:" + suffix; }
   // Every key with its bytes and whether it expires: equal before and after means nothing was

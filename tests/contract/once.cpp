@@ -244,6 +244,20 @@ MUTANT("failures are not counted",
        {"mark.failures, mark.failed = failures_of(what, mark) + 1, what.asked", ""});
 MUTANT("one that died did not fail", {"if what then note_failure(what) end\n", "\n"});
 
+// Else a server of a quorum whose clock is ahead does not learn that it was forgotten.
+CASE("once: a waiter learns of a failure no later than it was") {
+  lab.play("A granted once=k tries=1; B queued once=k tries=1; 5s pass; A fails once=k tries=1");
+  for (const char* forgotten : {"", "k forgotten"}) {
+    lab.play(std::string("5s pass; ") + (*forgotten == 0 ? "0s pass" : forgotten));
+    const auto failed =
+        as<FailedTooOften>(lab.acquire('B', asking("once=k tries=1")), "B is to run");
+    need(failed.times == 1 && failed.last.value > 0, "not how often");
+    need(failed.last.value <= static_cast<uint64_t>(lab.now() - 10'000) * 1000, "a later failure");
+  }
+}
+MUTANT("a waiter that was dismissed learns of a failure of this moment",
+       {"token = tonumber(token)}", "token = now_us}"});
+
 CASE("once: failures count until a success, or for the distance") {
   lab.play(
       "A granted within=1h tries=1; A fails within=1h tries=1; B refused within=1h tries=1; "

@@ -250,7 +250,7 @@ CASE("the memory lives 30 days from the last use") {
 MUTANT("a heartbeat shortens the life of the memory",
        {"math.max(memory.expires, now + 2592000000)", "now + 2592000000"});
 MUTANT("use does not prolong the life of the memory",
-       {"if not changed and needed <= memory.expires then", "if memory.expires > 0 then"});
+       {"if not added and needed <= memory.expires then", "if memory.expires > 0 then"});
 MUTANT("the memory ends before the lease",
        {"math.max(now, last_lease, memory.lasts)", "math.max(now, memory.lasts)"});
 
@@ -273,7 +273,8 @@ CASE("those who came and went leave nothing behind one who stays") {
     need(owner < 'B' + 10 || fields <= few, "what is known of those that are gone adds up");
   }
 }
-MUTANT("the notes of waiters outlive their tombstones", {"call('HDEL', WHO, '!' .. owner)", ""});
+MUTANT("the notes of waiters outlive their tombstones",
+       {"call('HDEL', WHO, '!' .. owner, '#' .. owner)", "call('HDEL', WHO, '#' .. owner)"});
 
 CASE("every key expires") {
   lab.play(
@@ -393,7 +394,25 @@ CASE("the heartbeat of a waiter at rest is one write") {
   need(now.held == before.held + 10s && now.left == before.left - 10s, "the holder's times differ");
 }
 MUTANT("a heartbeat writes more than it needs",
-       {"owner) == 1 then changed = true end", "owner) then changed = true end"});
+       {"call('ZADD', ALIVE, ends, owner) == 1 or added", "call('ZADD', ALIVE, ends, owner) >= 0"});
+
+// It replaces what is there.
+CASE("a renewal moves the ends of the keys once an hour") {
+  lab.play("A granted; B queued; 10s pass");
+  lab.cli({"CONFIG", "RESETSTAT"});
+  lab.play("A renewed");
+  need(calls(lab, "pexpireat") == 1, "the ends of all keys are moved");
+  need(calls(lab, "hset") == 1, "the memory is written");
+  const int64_t first = lab.end_of("holders");
+  for (int i = 0; i < 400; ++i) {
+    lab.play("10s pass; A renewed");
+    need(lab.end_of("holders") >= lab.now() + 720 * 3'600'000LL, "they are not moved in time");
+  }
+  need(lab.end_of("holders") > first, "they are not moved");
+}
+MUTANT("each renewal moves the ends of the keys",
+       {"call('HSET', WHO, owner, words_of(line)) == 1 or added",
+        "call('HSET', WHO, owner, words_of(line)) >= 0"});
 
 CASE("a waiter at rest keeps its place with a heartbeat, which changes nothing else") {
   lab.play("A granted ttl=1h");
@@ -418,6 +437,29 @@ MUTANT("a heartbeat has the length of a short slice",
        {"redis.pcall('ZADD', ALIVE, now + 15000 * slices",
         "redis.pcall('ZADD', ALIVE, now + 15000"});
 MUTANT("a heartbeat prolongs nothing", {"redis.pcall('ZADD', ALIVE,", "({1} or {"});
+
+// Else a waiter takes it for another holder each time, and asks.
+CASE("a heartbeat names the holder that acquire named") {
+  const auto check = [&](const std::string& why) {
+    const lock::Queued queued = lab.queued('B');
+    const auto rest = as<lock::Resting>(lab.heartbeat('B'), "it is to ask");
+    need(queued.holder && queued.holder->owner == rest.holder, "another holder: " + why);
+    need(queued.holder->left == rest.left, "another end: " + why);
+  };
+  lab.play("A granted ttl=1h min-hold=1h");
+  crowd(lab, 300);
+  check("one that holds it");
+  lab.close("c1", 30min);
+  check("a closure");
+  lab.close("c2", 3h, "c1");
+  check("a closure that ends later");
+  lab.open("c2");
+  lab.play("A released");
+  check("a cool-down");
+}
+MUTANT("a heartbeat names the cool-down", {"string.gsub(first[1], '^~', '')", "first[1]"});
+MUTANT("a heartbeat names no closure",
+       {"if closed then holder, ends", "if false then holder, ends"});
 
 CASE("a waiter asks where a heartbeat is not enough") {
   const auto asks = [&](char owner) {

@@ -33,7 +33,7 @@ MUTANT("an older attempt is accepted",
        {"if stamp > 0 and stamp < stamp_of(owner) then", "if false then"},
        {"2 * args.attempt + 1 <= stamp_of(owner) then", "false then"});
 MUTANT("the number of the attempt is not kept",
-       {"if stamp > 0 then call('HSET', WHO, '#' .. owner, stamp) end", ""});
+       {"if stamp > 0 then added = call('HSET', WHO, '#' .. owner, stamp) == 1 or added end", ""});
 MUTANT("the number of the attempt is not read",
        {"tonumber(call('HGET', WHO, '#' .. owner) or 0)", "0"});
 MUTANT("an older write-back is accepted",
@@ -136,7 +136,25 @@ CASE("a ticket in the future becomes the server's own time") {
 MUTANT("a ticket in the future is accepted",
        {"ticket = math.min(ticket, now_us)", "ticket = ticket + 0"});
 MUTANT("a ticket in the future is accepted with a cancel",
-       {"int(math.min(args.ticket, now_us))", "args.ticket"});
+       {"set_place(owner, math.min(ticket, now_us))", "set_place(owner, ticket)"});
+
+CASE("a cancel with the ticket 0 keeps no place") {
+  lab.play("A granted attempt=1; B queued attempt=1");
+  lab.raw(&redis::Scripts::release, {"owner", Lab::owner('A').text(), "entry", "0", "how",
+                                     "yielded", "note", "", "attempt", "1", "ticket", "0"});
+  lab.play("nobody waits; B holds");
+}
+MUTANT("the ticket 0 is the head of the queue",
+       {"if ticket == 0 or not line then", "if not line then"});
+
+CASE("one that cancelled its grant waits as any other") {
+  lab.play("A granted attempt=1; A withdraws attempt=1 ticket=1000; A waits");
+  const std::string line = lab.cli({"HGET", lab.key("who"), Lab::owner('A').text()});
+  need((" " + line).find(" token=0 ") != line.npos, "it has a token: " + line);
+}
+MUTANT("one that cancelled its grant keeps the token",
+       {"line.state, line.token, line.entries, line.slot = 'waiting', 0, nil, nil",
+        "line.state, line.entries = 'waiting', nil"});
 
 CASE("the token grows after data loss") {
   lab.play("A confirmed attempt=1; data lost; 1s pass");

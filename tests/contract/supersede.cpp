@@ -25,7 +25,7 @@ MUTANT("one with a smaller number replaces a greater one",
        {"older = number < other_number", "older = false"});
 MUTANT("both stay in the queue", {"if other then replace(other) end", ""});
 MUTANT("one that was replaced may come back", {"add_tombstone(owner, kind)\n  if note", "if note"});
-MUTANT("it does not learn by whom", {"if note then call('HSET', WHO, '!' .. owner, note) end", ""});
+MUTANT("it does not learn by whom", {"if note then store_note(owner, note) end", ""});
 MUTANT("one that was replaced is not woken", {"wake(owner, ended_as(kind))", ""});
 MUTANT("a newcomer that supersedes others replaces nobody", {"supersedes and take_over()", "nil"});
 

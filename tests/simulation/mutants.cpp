@@ -47,7 +47,7 @@ const std::vector<Mutant> kMutants{
     mutant("an older one that is retried wins", "supersede", Check::newest,
            {{"if number and newest.token > number then", "if false then"}}),
     mutant("a holder does not learn that it was broken", "operators", Check::broken,
-           {{"wake(owner, 'revoked')\n  if line", "if line"}}),
+           {{"wake(owner, 'revoked')\n  if counts", "if counts"}}),
     mutant("a closure keeps the lock from no waiter", "operators", Check::closed,
            {{"fits(line.limit, line.while_closed)", "fits(line.limit, true)"}}),
     mutant("a lock that is released is free at once", "places", Check::min_hold,

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""A script of src/lua says in its head what it includes, takes and answers: all of that, and nothing else, is in its text."""
+"""A script of src/lua says in its head what it includes, takes and answers: all of that, and nothing else, is in its text.
+commands.lua has each command that the scripts call, and BLPOP."""
 import re
 import shutil
 
@@ -71,6 +72,14 @@ def check_head(name, parts, faults):
             faults.add(f"src/lua/{name}.lua", 1, f"answers {word}, which decode.cpp does not know")
 
 
+def check_commands(parts, faults):
+    """What the ACL check and `rlock doctor` ask for."""
+    called = {command for part in parts for command in re.findall(r"call\('([A-Z]+)'", TEXTS[part])}
+    listed = set(re.findall(r"\{'([A-Z]+)',? ?", TEXTS["commands"])) - {"BLPOP"}
+    for command in sorted(called ^ listed):
+        faults.add("src/lua/commands.lua", 1, f"{command} is {'called, but not' if command in called else 'not called, but'} listed")
+
+
 faults = Faults()
 needs(LUAC)
 parts_of = {script: closure(script, (), faults) for script in SCRIPTS}
@@ -88,4 +97,5 @@ for name, text in TEXTS.items():
 for script, parts in parts_of.items():
     if "begin" in parts and script != "wake":
         check_head(script, parts, faults)
+check_commands({part for script, parts in parts_of.items() if "begin" in parts for part in parts}, faults)
 faults.finish("src/lua")
