@@ -1,5 +1,5 @@
 -- acquire: joins the queue, keeps the position there, claims a grant. May be sent again.
--- include: memory tombstones lines holders queue history once grant sweep admit acl enter supersede
+-- include: memory tombstones lines holders queue history once grant sweep admit acl finish
 -- Arguments:
 --   owner, record, limit, ttl
 --   responsive    0, 1 or 2: see lines.lua
@@ -27,19 +27,27 @@
 --   gone        kind, note: this owner has ended
 --   more        ask again at once: there is more to sweep
 --   and with once forgotten: the token up to which everything was forgotten, or 0
+local owner, record = args.owner, args.record
+local limit, ttl, rows = tonumber(args.limit), tonumber(args.ttl), tonumber(args.rows or RUNS)
+local given_ticket, max_queue = tonumber(args.ticket or 0), tonumber(args.max_queue or math.huge)
+local stamp = 2 * (args.attempt or 0)
+local supersedes, may_pass = args.supersede, args.while_closed
+local what = args.once and {field = args.once, span = tonumber(args.span), asked = math.max(0, now - args.asked),
+                            max = tonumber(args.max_failures)}
+-- include: supersede enter
 
 -- The error for a newcomer, before anything is written: a rule that is not known, or what the ACL denies this user, since a denied
 -- release would keep the lock, and a denied wake would go unnoticed. What the ACL allows counts for an hour.
 local function refused()
   local unknown = unknown_rule(memory)
   if unknown then return 'UNKNOWN ' .. unknown end
-  local function is_known(until_ms) return now < tonumber(until_ms) and tonumber(until_ms) <= now + HOUR end
+  local function is_fresh(until_ms) return now < tonumber(until_ms) and tonumber(until_ms) <= now + HOUR end
   local verdict = 'acl:' .. (args.user or '')
-  if not redis.acl_check_cmd or args.user and is_known(memory[verdict] or 0) then return nil end
+  if not redis.acl_check_cmd or args.user and is_fresh(memory[verdict] or 0) then return nil end
   local denied_command, is_complete = denial()
   if denied_command or not is_complete or not args.user then return denied_command end
   for name, until_ms in pairs(memory) do
-    if string.sub(name, 1, 4) == 'acl:' and not is_known(until_ms) then memory[name] = nil end
+    if string.sub(name, 1, 4) == 'acl:' and not is_fresh(until_ms) then memory[name] = nil end
   end
   memory[verdict] = now + HOUR
   return nil
@@ -71,44 +79,30 @@ local function forget_as_others()
   if last and last <= through then forget_mark(what, mark, through) end
 end
 
--- Cancels the owner's grant, and removes it from the queue.
-local function leave_as_done(verdict)
+-- It need not run: its grant is cancelled, and it leaves the queue.
+local function settle_if_done()
+  local verdict = done_reply()
+  if not verdict then return nil end
   keep_mark(what)
   if queue_ticket(owner) or held_until(owner) then
     dismiss_as_done(owner, record, verdict)
   else
     note_refusal(verdict[1])
   end
+  return verdict
 end
 
--- The owner claims its grant, or holds the lock already.
-local function claim(held)
-  caller = owner
-  local line = read_line(owner)
-  if line.state == 'revoked' then
-    reply = {'gone', kind = 'forced', note = note_of(owner)}
-  elseif line.token ~= 0 then
-    reply = supersedes and overtaken(line) or nil
-    if reply then return end
-    if supersedes then note_newest(line.token) end
-    memory.keep = rows  -- a sweep may write the row of this run
-    local entries = live_entries(line)
-    entries['0'] = math.max(entries['0'] or 0, now + ttl)
-    if stamp == 0 then line.state = 'held' end
-    store_holder(owner, line, math.max(held, set_entries(line, entries)))
-    note_stamp(owner, stamp)
-    reply = {'granted', token = line.token, slot = line.slot}
-  elseif is_numbered(limit) and n_holders() > 1 then
-    -- The line was deleted, and its token with it. Which slot it had, and which the others have, is not known.
-    reply = {'queued', ticket = math.max(1, given_ticket), position = 1, look_again = math.max(1, held - now),
-             holder = describe(owner, held), slice = SLICE}
-  else
-    grant_now(math.max(held, now + ttl))
-  end
+-- A waiter asks again.
+local function stay(ticket)
+  if call('HEXISTS', WHO, owner) == 0 then write_line(owner, new_line('waiting')) end  -- it was deleted
+  if placed(ticket) ~= ticket then set_place(owner, placed(ticket)) end
+  return wait()
 end
 
-reply = ended_reply()
-if reply then return reply_of(reply) end
+local known = what and once_of(read_line(owner))
+if known then what.asked = math.min(what.asked, known.asked) end
+local ended = ended_reply()
+if ended then return reply_of(ended) end
 local held, ticket = held_until(owner), queue_ticket(owner)
 -- The owner of a grant that has ended is a newcomer, too.
 local refusal = not ticket and (held or 0) <= now and refused()
@@ -118,33 +112,13 @@ if what and args.forgotten then forget_as_others() end
 if ticket then beat(owner) end  -- a waiter that asks before it was swept is in time
 sweep()
 
-reply = ended_reply()  -- the sweep may have ended this owner's hold
-local verdict = not reply and done_reply()
-held, ticket, caller = held_until(owner), queue_ticket(owner), owner
-if verdict then
-  reply = verdict
-  leave_as_done(verdict)
-elseif not reply and not held then
-  if ticket then
-    caller = nil  -- nobody may read the reply to a late copy of its request
-    if call('HEXISTS', WHO, owner) == 0 then write_line(owner, new_line('waiting')) end  -- it was deleted
-    if placed(ticket) ~= ticket then set_place(owner, placed(ticket)) end
-  else
-    enter()
-  end
-  if not reply then
-    note_stamp(owner, stamp)
-    ticket = queue_ticket(owner)
-    admit()
-    held = held_until(owner)
-    if not held then reply = must_retry and {'more'} or queued_reply(ticket) end
-  end
-end
-if held and not reply then claim(held) end
-
+held, ticket = held_until(owner), queue_ticket(owner)
+local reply = ended_reply()  -- the sweep may have ended its hold
+              or settle_if_done() or held and claim(held) or ticket and stay(ticket) or enter()
 if what then
   -- A member of a quorum that was down does not know this token.
   local mark = read_mark(what.field)
   reply.forgotten = math.max(memory.forgotten, mark.ended == 0 and mark.token or 0)
 end
--- include: finish
+-- A late copy of a waiter's request, whose reply nobody reads, must not swallow the wake of the head.
+return finish(reply, not (ticket and queue_ticket(owner)) and owner)

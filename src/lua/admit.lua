@@ -20,7 +20,7 @@ local function admit()
       dismiss_as_done(head, line.record, verdict)
     elseif head == excluded or unknown_rule(line) or not fits(line.limit, line.while_closed) then
       return
-    elseif math.floor(beat_ends) - now <= HEARTBEAT * (beat_ends % 1 * 4) then
+    elseif math.floor(beat_ends) - now <= HEARTBEAT * (slices_of(beat_ends) - 1) then
       -- It has not asked within the heartbeat of a waiter near the head, and may have died long ago. It leaves the queue, and is
       -- woken to ask again with its ticket. The sweep of its tombstone removes its stamp.
       remove_waiter(head)

@@ -52,12 +52,10 @@ call('LLEN', HISTORY)
 -- Whether something has ended that no script has swept.
 local is_due = math.min(first_end_before, first_beat, first_tombstone) <= now or limits_differ
 
--- Nothing else is kept in variables that the server can be asked for.
-local wakes = {}          -- owner, event, owner, event...: pushed at the end
-local left_queue = 0      -- how many owners have left the queue
-local must_retry = false  -- there is more to sweep or to grant
-local added = false       -- a key has a new member, so that it may be new itself: it has no end then
-local first_granted       -- the first waiter that this script granted the lock
-local caller              -- the owner that reads the reply, and needs no wake
-local excluded            -- an owner that this script must not grant the lock
-local reply               -- a word, then facts by name
+-- Nothing else is kept that the server can be asked for. Lua allows 200 variables outside functions; acquire has most of them.
+local wakes = {}          -- owner, event, owner, event...: of wake(), pushed by finish()
+local left_queue = 0      -- how many owners have left the queue: of dequeue(), for nudge_near()
+local must_retry = false  -- there is more to sweep or to grant: of sweep() and admit(), for the reply, and for the head
+local added = false       -- a key has a new member, so that it may be new itself, and has no end then: for set_expiry()
+local first_granted       -- the first waiter that admit() granted the lock: for the reply of force_unlock
+local excluded            -- an owner that admit() must not grant the lock: release sets it

@@ -1,6 +1,6 @@
 -- closure: closes the lock or opens it. While it is closed only runs that may pass are granted it; holders keep it. The caller names
 -- the closure that it saw, so that a late or repeated request changes nothing.
--- include: memory tombstones lines holders history sweep acl
+-- include: memory tombstones lines holders history sweep acl finish
 -- Arguments:
 --   seen      the id of the closure that the caller saw
 --   record    the operator's
@@ -16,6 +16,7 @@ if not id then touch() end
 local before = closed_until() and describe(CLOSED, closed_until()) or nil
 local present_id = before and before.owner
 
+local reply
 if id and present_id == id then
   reply = {'closed'}
 elseif not id and not present_id then
@@ -40,4 +41,4 @@ else
   write_history({kind = 'open', at = now, record = record})
   reply = {'opened'}
 end
--- include: finish
+return finish(reply)

@@ -6,8 +6,8 @@ NEAR = 64                 -- waiters that are near the head, and by how many pla
 MOST_SLICES = 4
 TOMBSTONE = 60000         -- how long the end of an owner is remembered, at least
 FORM = 1                  -- the number of the stored form; within 1.x it stays
-KEPT = 2592000000         -- 30 days. For as long, three find a lease that has ended: inspect, a late renewal, and the next
-                          -- script that writes, which lists and counts its run
+KEPT = 2592000000         -- 30 days from the last use, until the keys end. Until then inspect and a late renewal find a lease that has
+                          -- ended, and the next script that writes lists and counts its run
 HOUR = 3600000
 RUNS = 100                -- rows in the history, unless the last run asked for another number
 LONGEST_KEPT = 4096       -- the record of a success is not kept where its row is longer

@@ -1,8 +1,7 @@
 # Writes OUT: one rlock::lua::Script for each of SCRIPTS, as text and SHA-1.
 #
-# A line `-- include: a b` is replaced by the files a.lua and b.lua of FOLDER, each once in a script. If the line is indented, it
-# stands in a function, and only that function sees what it includes. A line `--@ FILE LINE` says where the lines after it come
-# from. The files PLAIN_x and REDISSON_x of a format are its own file, then external_x.
+# A line `-- include: a b` is replaced by the files a.lua and b.lua of FOLDER, each once in a script. A line `--@ FILE LINE` says
+# where the lines after it come from. The files PLAIN_x and REDISSON_x of a format are its own file, then external_x.
 cmake_minimum_required(VERSION 3.22)
 set(code "#include \"lua/scripts.hpp\"\n\nnamespace rlock::lua {\n")
 file(STRINGS ${FOLDER}/constants.lua constants REGEX "^[A-Z_]+ = ")
@@ -19,10 +18,9 @@ function(include_file name)
   file(READ ${FOLDER}/${name}.lua rest)
   set(line 1)
   string(APPEND text "--@ ${name}.lua 1\n")
-  while(rest MATCHES "(^|\n)( *)-- include: ([a-z_ ]+)\n")
+  while(rest MATCHES "(^|\n)-- include: ([a-z_ ]+)\n")
     set(match "${CMAKE_MATCH_0}")
-    set(indent "${CMAKE_MATCH_2}")
-    string(REPLACE " " ";" files "${CMAKE_MATCH_3}")
+    string(REPLACE " " ";" files "${CMAKE_MATCH_2}")
     string(FIND "${rest}" "${match}" at)
     if(match MATCHES "^\n")
       math(EXPR at "${at} + 1")
@@ -35,16 +33,12 @@ function(include_file name)
     string(APPEND text "${before}")
     count_lines(n "${before}")
     math(EXPR line "${line} + ${n} + 1")
-    set(outside ${seen})
     foreach(file ${files})
       if(NOT file IN_LIST seen)
         list(APPEND seen ${file})
         include_file(${file})
       endif()
     endforeach()
-    if(indent)
-      set(seen ${outside})
-    endif()
     string(APPEND text "--@ ${name}.lua ${line}\n")
   endwhile()
   string(APPEND text "${rest}")

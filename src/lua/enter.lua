@@ -1,14 +1,5 @@
 -- include: grant admit once supersede
--- Of acquire: its arguments, and how a newcomer is granted the lock, is refused, or joins the queue.
-local owner, record = args.owner, args.record
-local limit, ttl, rows = tonumber(args.limit), tonumber(args.ttl), tonumber(args.rows or RUNS)
-local given_ticket, max_queue = tonumber(args.ticket or 0), tonumber(args.max_queue or math.huge)
-local stamp = 2 * (args.attempt or 0)
-local supersedes, may_pass = args.supersede, args.while_closed
-local what = args.once and {field = args.once, span = tonumber(args.span), asked = math.max(0, now - args.asked),
-                            max = tonumber(args.max_failures)}
-local known = what and once_of(read_line(owner))
-if known then what.asked = math.min(what.asked, known.asked) end
+-- Of acquire: how a newcomer is granted the lock, is refused, or joins the queue, and how a grant is claimed.
 
 -- A newcomer that is refused leaves no tombstone: the memory shows that the last one was counted, in case it asks again.
 local function note_refusal(how)
@@ -36,27 +27,34 @@ local function next_ticket()
   return math.max(now_us, (call('ZRANGE', QUEUE, -1, -1, 'WITHSCORES')[2] or 0) + 1)
 end
 
--- Over a quorum the client chooses the ticket: the same on all servers. A ticket of a client whose clock is ahead becomes the
--- time here, or all later waiters would be served before it.
-local function choose_ticket()
-  local missed = tombstone(owner)  -- EXPIRED: it missed a claim, REQUEUED: a second time
-  local ticket, taken = given_ticket, supersedes and take_over()
+-- The ticket of one that joins, by the first of these that applies:
+--   it replaces a waiter     the least of that one's, its own and that of an urgent one
+--   a quorum                 its own, the same on all servers; if its clock is ahead, the time here, or all later ones would be first
+--   it missed two claims     the last
+--   it brings one            its own
+--   it is urgent             by so much before the time here
+--   otherwise                the last
+local function ticket_for(taken, missed)
   local urgent = args.earlier and math.max(1, now_us - args.earlier)
   if taken then
     if not may_pass and is_ahead(taken) then taken = taken + AHEAD end
-    ticket = ticket > 0 and math.min(ticket, taken) or taken
-    if urgent then ticket = math.min(ticket, urgent) end
-  elseif stamp > 0 then
-    ticket = math.min(ticket, now_us)
-  elseif missed == REQUEUED then
-    ticket = next_ticket()
-  elseif ticket == 0 then
-    ticket = urgent or next_ticket()
-  elseif missed == EXPIRED then
-    add_tombstone(owner, REQUEUED)
+    return math.min(taken, given_ticket > 0 and given_ticket or taken, urgent or taken)
   end
+  if stamp > 0 then return math.min(given_ticket, now_us) end
+  if missed == REQUEUED then return next_ticket() end
+  if given_ticket > 0 then return given_ticket end
+  return urgent or next_ticket()
+end
+
+local function join()
+  local missed = tombstone(owner)  -- EXPIRED: a claim, REQUEUED: a second one
+  local taken = supersedes and take_over()
+  if missed == EXPIRED and given_ticket > 0 and stamp == 0 and not taken then add_tombstone(owner, REQUEUED) end
   if memory.created == 0 then memory.created = now_us end
-  return placed(ticket)
+  local ticket = placed(ticket_for(taken, missed))
+  write_line(owner, new_line('waiting'))
+  set_place(owner, ticket)
+  beat(owner)
 end
 
 local function grant_now(ends)
@@ -65,35 +63,61 @@ local function grant_now(ends)
   local line = new_line(stamp == 0 and 'held' or 'granted')
   grant(owner, line, ends, stamp)
   if supersedes then note_newest(line.token) end
-  reply = {'granted', token = line.token, slot = line.slot}
+  return {'granted', token = line.token, slot = line.slot}
+end
+
+-- The owner claims its grant, or holds the lock already.
+local function claim(held)
+  local line = read_line(owner)
+  if line.state == 'revoked' then return {'gone', kind = 'forced', note = note_of(owner)} end
+  if line.token == 0 then
+    if not is_numbered(limit) or n_holders() == 1 then return grant_now(math.max(held, now + ttl)) end
+    -- The line was deleted, and its token with it. Which slot it had, and which the others have, is not known.
+    return {'queued', ticket = math.max(1, given_ticket), position = 1, look_again = math.max(1, held - now),
+            holder = describe(owner, held), slice = SLICE}
+  end
+  local superseded = supersedes and overtaken(line)
+  if superseded then return superseded end
+  if supersedes then note_newest(line.token) end
+  memory.keep = rows  -- a sweep may write the row of this run
+  local entries = live_entries(line)
+  entries['0'] = math.max(entries['0'] or 0, now + ttl)
+  if stamp == 0 then line.state = 'held' end
+  store_holder(owner, line, math.max(held, set_entries(line, entries)))
+  note_stamp(owner, stamp)
+  return {'granted', token = line.token, slot = line.slot}
+end
+
+-- One in the queue is granted the lock, or waits.
+local function wait()
+  note_stamp(owner, stamp)
+  local ticket = queue_ticket(owner)
+  admit()
+  local held, place = held_until(owner), call('ZRANK', QUEUE, owner)
+  if held then return claim(held) end
+  if must_retry then return {'more'} end
+  return {'queued', ticket = ticket, position = place + 1, holder = obstacle(may_pass), slice = SLICE * slices_at(place),
+          look_again = place < 5 and math.max(1, math.min(first_end() - now, HOUR) + 50 * place) or nil}
 end
 
 local function enter()
-  reply = supersedes and superseded_reply() or nil
+  local superseded = supersedes and superseded_reply()
   admit()
-  if reply then return note_refusal('superseded') end
+  if superseded then
+    note_refusal('superseded')
+    return superseded
+  end
   local waiters = n_waiters()
   if waiters > 0 and may_pass and closed_until() then waiters = call('ZCOUNT', QUEUE, '-inf', int(now_us - AHEAD / 2)) end
+  if must_retry then return {'more'} end
+  if waiters == 0 and fits(limit, may_pass) then return grant_now(now + ttl) end
   -- An owner that waited here before only comes back to its place.
   local waited_before = stamp == 0 and given_ticket > 0 or stamp_of(owner) > 0
   local full = waiters >= max_queue and not waited_before
-  if must_retry then
-    reply = {'more'}
-  elseif waiters == 0 and fits(limit, may_pass) then
-    grant_now(now + ttl)
-  elseif args.at_once or full and not (supersedes and superseding_waiter()) then
+  if args.at_once or full and not (supersedes and superseding_waiter()) then
     note_refusal()
-    reply = {'busy', waiters = waiters, holder = obstacle(may_pass)}
-  else
-    local place = choose_ticket()
-    write_line(owner, new_line('waiting'))
-    set_place(owner, place)
-    beat(owner)
+    return {'busy', waiters = waiters, holder = obstacle(may_pass)}
   end
-end
-
-local function queued_reply(ticket)
-  local place = call('ZRANK', QUEUE, owner)
-  return {'queued', ticket = ticket, position = place + 1, holder = obstacle(may_pass), slice = SLICE * slices_at(place),
-          look_again = place < 5 and math.max(1, math.min(first_end() - now, HOUR) + 50 * place) or nil}
+  join()
+  return wait()
 end

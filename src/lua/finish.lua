@@ -1,21 +1,22 @@
 -- include: admit
--- The end of each script that writes: who is granted the lock now, memory, expiry, then the wakes. The head of the queue is woken
--- to look again if its timer may be too late. The caller needs no wake: it reads the reply.
-admit()
-local head = head_of_queue()
-if head and head ~= caller and (head ~= memory.head or must_retry or first_end() < first_end_before) then wake(head, 'look') end
-nudge_near()
-memory.head = head or NOBODY
-set_expiry()
-save_memory()
-
--- The client pushes what a server refused: the reply is then `wakes REPLY owner event...`.
-reply = reply_of(reply)
-local unsent = {'wakes', reply}
-for i = 1, #wakes, 2 do
-  if wakes[i] ~= caller and not push_wake(wakes[i], wakes[i + 1]) then
-    unsent[#unsent + 1] = wakes[i]
-    unsent[#unsent + 1] = wakes[i + 1]
+-- The end of each script that writes: who is granted the lock now, memory, expiry, then the wakes. Returns the reply as the client
+-- reads it: `return finish(reply)` is the last line of a script. The head of the queue is woken to look again if its timer may be
+-- too late. CALLER: the owner that reads the reply, and so needs no wake.
+local function finish(reply, caller)
+  admit()
+  local head = head_of_queue()
+  if head and head ~= caller and (head ~= memory.head or must_retry or first_end() < first_end_before) then wake(head, 'look') end
+  nudge_near()
+  memory.head = head or NOBODY
+  set_expiry()
+  save_memory()
+  -- The client pushes what a server refused: the reply is then `wakes REPLY owner event...`.
+  local unsent = {'wakes', reply_of(reply)}
+  for i = 1, #wakes, 2 do
+    if wakes[i] ~= caller and not push_wake(wakes[i], wakes[i + 1]) then
+      unsent[#unsent + 1] = wakes[i]
+      unsent[#unsent + 1] = wakes[i + 1]
+    end
   end
+  return unsent[3] and unsent or unsent[2]
 end
-return unsent[3] and unsent or reply

@@ -1,6 +1,6 @@
 -- first: moves a waiter to the head of the queue: one that may pass a closure before all, another one behind those. May be sent
 -- again.
--- include: memory lines holders queue sweep acl
+-- include: memory lines holders queue sweep acl finish
 -- Arguments:
 --   owner, record  the record now says who moved it
 -- Replies:
@@ -25,8 +25,5 @@ if ticket then
     -- Until its next request its heartbeat counts as that of one near the head.
     set_heartbeat(owner, beat_ends and math.floor(beat_ends) or now + HEARTBEAT)
   end
-  reply = {'moved'}
-else
-  reply = {held_until(owner) and 'holds' or 'absent'}
 end
--- include: finish
+return finish(ticket and {'moved'} or {held_until(owner) and 'holds' or 'absent'})

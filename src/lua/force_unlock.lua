@@ -1,6 +1,6 @@
 -- force_unlock: an operator breaks a lock. A holder that responds is revoked, and counts until it confirms or its lease ends; one
 -- that does not respond is freed at once, and with `now` every holder is. May be sent again.
--- include: memory tombstones lines holders queue history sweep admit
+-- include: memory tombstones lines holders queue history sweep admit finish
 -- Arguments:
 --   now      1: the holders are not waited for
 --   note     who does it and why
@@ -54,6 +54,7 @@ local function broken_before(owner)
   return false
 end
 
+local reply
 touch()
 sweep()
 if must_retry then
@@ -75,4 +76,4 @@ else
     reply = {'forced', broken = broken, counting = counting, next = first_granted, before = before}
   end
 end
--- include: finish
+return finish(reply)

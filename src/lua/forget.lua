@@ -1,5 +1,5 @@
 -- forget: removes the marks of what was done. No mark is written any more for a run that ended before. May be sent again.
--- include: memory lines holders once
+-- include: memory lines holders once finish
 -- Arguments:
 --   field    of ONCE; without it all of them
 --   through  over a quorum up to which token
@@ -51,5 +51,4 @@ end
 -- Later tokens are greater.
 memory.last = math.max(memory.last, through)
 if memory.created == 0 then memory.created = memory.last end
-reply = {'forgotten', marks = marks, failures = failures, numbers = numbers}
--- include: finish
+return finish({'forgotten', marks = marks, failures = failures, numbers = numbers})

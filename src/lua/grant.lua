@@ -1,12 +1,16 @@
 -- include: holders
 -- How an owner becomes a holder.
 
+-- The keys must live as long as the longest --min-hold.
+local function extend_lasts(line)
+  if line.min_hold > 0 then memory.lasts = math.max(memory.lasts, line.since + line.min_hold) end
+end
+
 -- The last grants, which are compared with the token of a lease that is put back.
 local function note_grant(token, line)
   memory.grant = math.max(memory.grant, token)
   if line.limit == 1 then memory.exclusive = math.max(memory.exclusive, token) end
-  -- The keys must live as long as the longest --min-hold.
-  if line.min_hold > 0 then memory.lasts = math.max(memory.lasts, line.since + line.min_hold) end
+  extend_lasts(line)
 end
 
 -- Makes `owner` a holder with a new token until `ends`. Its slot is the least number from 1 that no other holder has. Where a

@@ -37,8 +37,8 @@ local function closed_until()
   return ends and ends > now and ends or nil
 end
 
--- A holder as replies have it: its line, its owner, how long it has held the lock, and how long its lease lasts. The owner of a
--- closure is its id.
+-- A holder as replies have it: its line, with the number of its entries in their place, its owner, how long it has held the lock,
+-- and how long its lease lasts. The owner of a closure is its id.
 local function describe(owner, ends, line)
   local holder, entries = line or read_line(owner), 0
   for _ in pairs(live_entries(holder)) do entries = entries + 1 end

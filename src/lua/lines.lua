@@ -3,9 +3,9 @@
 -- the newest stamp of its attempts at a quorum: twice the attempt, plus one once that attempt was cancelled.
 --
 -- The words of a line: state (waiting, granted, held, revoked, cooldown, closed), limit, token, since, ttl, min_hold, responsive
--- (see RUN); entries, id:end,id:end; slot; once, span, asked, max (what is done once); supersede; while_closed; id (of a
+-- (see RLOCK_RUN); entries, id:end,id:end; slot; once, span, asked, max (what is done once); supersede; while_closed; id (of a
 -- closure); result (how the outer run ended, while nested runs go on); counted (the lease ended before, and was put back).
-local RUN = '2'  -- who responds when its lock is broken: nobody (0), one that renews for the steps of another (1), or rlock run
+local RLOCK_RUN = '2'  -- who responds when its lock is broken: nobody (0), one that renews for the steps of another (1), or rlock run
 
 local function write_line(owner, line)
   added = call('HSET', WHO, owner, words_of(line)) == 1 or added
@@ -20,7 +20,7 @@ local function read_line(owner)
   if not ends then return nil end
   local cools = string.sub(owner, 1, 1) == '~'
   return {state = owner == CLOSED and 'closed' or cools and 'cooldown' or 'held', limit = tonumber(call('ZSCORE', LIMITS, owner) or 1),
-          token = 0, since = now, ttl = 0, min_hold = 0, responsive = cools and '0' or RUN, entries = '0:' .. ends, record = ''}
+          token = 0, since = now, ttl = 0, min_hold = 0, responsive = cools and '0' or RLOCK_RUN, entries = '0:' .. ends, record = ''}
 end
 
 -- The entries of a line that go on: id to end. Usually it has one, 0.

@@ -1,11 +1,5 @@
 -- include: once loss history
--- Of release: its arguments, and what it notes of the work that is done once.
-local owner, entry, how, note = args.owner, args.entry, args.how, args.note or '-'
-local by_id, unused = how == 'by_id', how == 'unused'
-if by_id or unused then how = 'released' end
-local kind = how == 'released' and WAS_RELEASED or how == 'removed' and REMOVED or CANCELLED
-local what = how == 'released' and entry == '0' and not unused and args.once and
-             {field = args.once, span = tonumber(args.span), asked = math.max(0, now - args.asked), max = 0}
+-- Of release: what it notes of the work that is done once, and of a run that the server has lost.
 
 -- Notes in ONCE how the run ended. A server that was stopped carries out this request late: the run was granted the lock when its
 -- token was issued, and had first asked before that by the time that it waited.

@@ -39,9 +39,12 @@ end
 local function slices_at(place) return math.min(MOST_SLICES, 1 + math.floor(place / NEAR)) end
 
 -- The score in ALIVE is the end of the heartbeat; a quarter of a ms for each slice after the first shows its length.
+local function beat_score(ends, slices) return ends + (slices - 1) / 4 end
+local function slices_of(score) return 1 + score % 1 * 4 end
+
 local function beat(owner)
   local slices = slices_at(call('ZRANK', QUEUE, owner))
-  set_heartbeat(owner, now + HEARTBEAT * slices + (slices - 1) / 4)
+  set_heartbeat(owner, beat_score(now + HEARTBEAT * slices, slices))
 end
 
 -- Wakes the waiters that have come near the head and still have a longer heartbeat than those there: they ask more often from
@@ -50,6 +53,6 @@ local function nudge_near()
   if left_queue == 0 or n_waiters() + left_queue <= NEAR then return end
   local moved = call('ZRANGE', QUEUE, math.max(0, NEAR - left_queue), NEAR - 1)
   for i, ends in ipairs(#moved > 0 and call('ZMSCORE', ALIVE, unpack(moved)) or {}) do
-    if ends and ends % 1 > 0 then wake(moved[i], 'look') end
+    if ends and slices_of(ends) > 1 then wake(moved[i], 'look') end
   end
 end

@@ -1,6 +1,6 @@
 -- release, cancel: ends an owner, whatever it has: a lease, a grant, a position in the queue, nothing. Always leaves a tombstone,
 -- so that a late acquire cannot make the owner a holder again. A repeat succeeds.
--- include: memory tombstones lines holders queue history once sweep loss outcome
+-- include: memory tombstones lines holders queue history once sweep loss finish
 -- Arguments:
 --   owner, entry
 --   how      released
@@ -22,6 +22,14 @@
 --   holds       with removed: nothing was done
 --   runs        holder; with by_id: nothing was done
 --   absent      kind: how it had ended, see tombstones.lua, or unknown; note, mark
+local owner, entry, how, note = args.owner, args.entry, args.how, args.note or '-'
+local by_id, unused = how == 'by_id', how == 'unused'
+if by_id or unused then how = 'released' end
+local kind = how == 'released' and WAS_RELEASED or how == 'removed' and REMOVED or CANCELLED
+local what = how == 'released' and entry == '0' and not unused and args.once and
+             {field = args.once, span = tonumber(args.span), asked = math.max(0, now - args.asked), max = 0}
+-- include: outcome
+
 -- Ends one entry only: the others keep the lock until their own leases end.
 local function drop_entry(line, others)
   local repeated, latest = line.result, set_entries(line, others)
@@ -73,7 +81,6 @@ end
 -- An attempt over a quorum got no majority. With a ticket the owner keeps its position in the queue, or gets it back.
 local function cancel_attempt(line, held_now, queued)
   local ticket = tonumber(args.ticket or 0)
-  caller = owner
   if held_now then remove_holder(owner) end
   note_stamp(owner, 2 * args.attempt + 1)
   if ticket == 0 or not line then
@@ -101,7 +108,7 @@ local held, queued = held_until(owner), queue_ticket(owner)
 local held_now = held and held > now
 local line = (held_now or queued) and read_line(owner)
 if held_now and kind == REMOVED then return {'holds'} end
-if held_now and by_id and line.responsive == RUN then return reply_of({'runs', holder = describe(owner, held)}) end
+if held_now and by_id and line.responsive == RLOCK_RUN then return reply_of({'runs', holder = describe(owner, held)}) end
 if kind == REMOVED and not queued then
   -- The same note means that this request was carried out before, and its reply was lost.
   local again = note ~= '' and tombstone(owner) == REMOVED and note_of(owner) == note
@@ -109,6 +116,7 @@ if kind == REMOVED and not queued then
 end
 if how == 'yielded' and 2 * args.attempt + 1 <= stamp_of(owner) then return {'absent'} end
 
+local reply
 touch()
 if how == 'yielded' then excluded = owner end  -- it has just cancelled its grant, and would get it again at once
 if how == 'yielded' and not (line and line.state == 'revoked') then
@@ -121,5 +129,4 @@ else
   if queued then reply = leave_queue() end
   sweep()
 end
-reply = reply or report_absent()
--- include: finish
+return finish(reply or report_absent(), how == 'yielded' and owner)

@@ -1,6 +1,6 @@
 -- renew: extends a lease, enters a held lock, and restores a lease that the server's data lost. Over a quorum it writes the token
 -- of the majority back, which makes the grant count here; a later renewal does so if that was missed. May be sent again.
--- include: memory tombstones lines holders queue once grant sweep loss
+-- include: memory tombstones lines holders queue once grant sweep loss finish
 -- Arguments:
 --   owner, entry, limit, ttl, record
 --   responsive    0, 1 or 2: see lines.lua
@@ -19,7 +19,6 @@
 local owner, entry, token, record = args.owner, args.entry, tonumber(args.token or 0), args.record
 local limit, ttl, min_hold = tonumber(args.limit), tonumber(args.ttl), tonumber(args.min_hold or 0)
 local slot, stamp = tonumber(args.slot), 2 * (args.attempt or 0)
-caller = owner
 -- No token greater than this was ever issued. None is put back either, because later tokens would be smaller.
 local greatest = math.max(memory.last, now_us + 1000 * (args.ahead or 0))
 
@@ -70,7 +69,7 @@ local function extend(held)
   if entry == '0' then line.ttl = ttl end
   if min_hold > line.min_hold then
     line.min_hold = min_hold
-    note_grant(0, line)
+    extend_lasts(line)
   end
   -- A nested run, which does not know these words, has put the lease back.
   if entry == '0' and not line.once and not line.supersede then add_again(line, line.since) end
@@ -112,7 +111,6 @@ end
 if stamp > 0 and stamp < stamp_of(owner) then return reply_of(lost('released')) end
 touch()
 local held = held_until(owner)
-if held and held > now then reply = extend(held) end
+local reply = held and held > now and extend(held)
 sweep()
-reply = reply or put_back()
--- include: finish
+return finish(reply or put_back(), owner)

@@ -3,10 +3,10 @@
 
 local function superseding_waiter()
   local other = read_waits().latest
-  return other and other ~= args.owner and queue_ticket(other) and read_line(other) and other or nil
+  return other and other ~= owner and queue_ticket(other) and read_line(other) and other or nil
 end
 
-local function newest_number() return args.supersede ~= '+' and tonumber(args.supersede) end
+local function newest_number() return supersedes ~= '+' and tonumber(supersedes) end
 local function number_of(line) return line.supersede ~= '+' and tonumber(line.supersede) end
 
 -- The reply to an owner that is older than one that waits, or than one that was granted the lock before. An owner with a ticket
@@ -24,7 +24,7 @@ local function superseded_reply()
     older = ticket <= queue_ticket(other)
   end
   if older then return {'superseded', record = line.record} end
-  local is_last = waits.latest == args.owner or waits.claimer == args.owner
+  local is_last = waits.latest == owner or waits.claimer == owner
   if is_last or number and other_number or ticket > waits.ticket then return nil end
   return {'superseded', record = waits.record}
 end
@@ -33,11 +33,11 @@ end
 local function overtaken(line)
   local number, newest = newest_number(), read_mark('newest')
   if not number or line.state ~= 'granted' or newest.token <= number then return nil end
-  dismiss(args.owner, args.record, SUPERSEDED, newest.record)
+  dismiss(owner, record, SUPERSEDED, newest.record)
   return {'superseded', record = newest.record}
 end
 
-local function replace(other) dismiss(other, read_line(other).record, SUPERSEDED, args.record) end
+local function replace(other) dismiss(other, read_line(other).record, SUPERSEDED, record) end
 
 -- Joins the queue in the place of the older one, and returns its ticket; nil where there is none.
 local function take_over()
@@ -45,7 +45,7 @@ local function take_over()
   local ticket = other and queue_ticket(other)
   if other then replace(other) end
   local waits = read_waits()
-  waits.latest = args.owner
+  waits.latest = owner
   write_waits(waits)
   return ticket
 end
@@ -54,8 +54,8 @@ end
 -- does not have that was granted the lock at once.
 local function note_newest(token)
   local number = newest_number()
-  if not number then return note_claim(args.owner, args.record, tonumber(args.ticket or token)) end
-  if not note_number(number, args.record) then return end
+  if not number then return note_claim(owner, record, tonumber(args.ticket or token)) end
+  if not note_number(number, record) then return end
   local other = superseding_waiter()
   if other and (number_of(read_line(other)) or number) < number then replace(other) end
 end

@@ -19,15 +19,15 @@ end
 
 -- How a hold ended whose lease is over: an operator broke it, its run ended before the runs nested in it, or the run died.
 local function lapse_of(line)
-  if line and line.state == 'revoked' then return 'forced' end
-  return line and line.result and 'released' or 'expired'
+  if line.state == 'revoked' then return 'forced' end
+  return line.result and 'released' or 'expired'
 end
 
 -- A hold has ended without its release.
 local function note_lapse(owner, line, ends)
   local how = lapse_of(line)
   note_run(owner, line, how, '-', ends)
-  if not line or line.state ~= 'held' or how ~= 'expired' then return end
+  if line.state ~= 'held' or how ~= 'expired' then return end
   local what = not line.counted and once_of(line)
   if what then note_failure(what) end
   add_tombstone(owner .. ':counted', EXPIRED)

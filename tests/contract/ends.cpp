@@ -38,7 +38,8 @@ CASE("a late acquire after release, cancel, remove or force-unlock does not acqu
 MUTANT("no tombstones",
        {"call('ZADD', RELEASED, kept_until * 16 + math.max(kind, kind_of(before) or kind), owner)",
         ""});
-MUTANT("an ended owner acquires a lock", {"reply = ended_reply()", "reply = nil"});
+MUTANT("an ended owner acquires a lock", {"local ended = ended_reply()", "local ended = nil"},
+       {"local reply = ended_reply()", "local reply = nil"});
 
 CASE("a repeated release succeeds and frees nobody else") {
   lab.play(
@@ -55,7 +56,7 @@ CASE("a holder that was forced out cannot renew, nor after its lease lapsed") {
 MUTANT("a revoked holder renews",
        {"if line.state == 'revoked' then return lost('forced', false) end", ""});
 MUTANT("a revoked holder that lapsed is recorded as expired",
-       {"if line and line.state == 'revoked' then return 'forced' end", ""});
+       {"if line.state == 'revoked' then return 'forced' end", ""});
 MUTANT("a revoked holder is released like any other",
        {"local forced = line.state == 'revoked'", "local forced = false"});
 
@@ -66,7 +67,8 @@ CASE("an ended lease comes back only where nobody had it since") {
   lab.play("B released; A lost: taken");
 }
 MUTANT("put back although taken since", {"if since > token then return 'taken' end", ""});
-MUTANT("an ended lease is extended", {"if held and held > now then", "if held then"});
+MUTANT("an ended lease is extended",
+       {"held and held > now and extend(held)", "held and extend(held)"});
 
 CASE("a lease that was put back and then deleted is lost") {
   lab.play("A granted; 31s pass; A renewed; holders deleted; A lost: deleted");
@@ -135,7 +137,7 @@ MUTANT("nobody holds the lock without a line",
        {"local ends = call('ZSCORE', HOLDERS, owner)", "local ends = nil"});
 MUTANT("a renewal does not bring the line back", {"line = line_again()", ""});
 MUTANT("the run of a deleted line is freed at once",
-       {"responsive = cools and '0' or RUN", "responsive = '0'"});
+       {"responsive = cools and '0' or RLOCK_RUN", "responsive = '0'"});
 
 CASE("a flushed lock is put back unless another was granted") {
   lock::Token token = lab.granted('A');
@@ -225,10 +227,10 @@ CASE("a live run is not released by its id") {
        "steps cannot be released");
   need(by_id('B').ending == OwnerEnd::released, "a repeated release is refused");
 }
-MUTANT("a live run is released by its id",
-       {"if held_now and by_id and line.responsive == RUN then return reply_of({'runs', holder = "
-        "describe(owner, held)}) end",
-        ""});
+MUTANT("a live run is released by its id", {"if held_now and by_id and line.responsive == "
+                                            "RLOCK_RUN then return reply_of({'runs', holder = "
+                                            "describe(owner, held)}) end",
+                                            ""});
 
 // The lease of a revoked holder lapsed, and its release came late.
 CASE("of two ends of an owner the later time stays") {
@@ -280,8 +282,8 @@ CASE("a grant revoked before the claim is gone") {
       "A granted; B queued; A released; all forced; B ended: forced; C queued; B cancelled; "
       "C holds");
 }
-MUTANT("a revoked grant is claimed", {"if line.state == 'revoked' then\n    reply = {'gone'",
-                                      "if false then\n    reply = {'gone'"});
+MUTANT("a revoked grant is claimed",
+       {"if line.state == 'revoked' then return {'gone'", "if false then return {'gone'"});
 
 // Its lease ends in the very acquire that comes to claim it.
 CASE("a revoked grant that lapsed is gone for the acquire that finds it") {
@@ -290,7 +292,7 @@ CASE("a revoked grant that lapsed is gone for the acquire that finds it") {
       "nobody waits");
 }
 MUTANT("a forced owner comes back with the lease that lapsed",
-       {"reply = ended_reply()  -- the sweep", "-- the sweep"});
+       {"local reply = ended_reply()", "local reply = nil"});
 
 CASE("a holder that no process renews is freed at once") {
   lab.play("A granted unrenewed; B queued");

@@ -39,8 +39,7 @@ CASE("once: done is decided before anything else") {
       "A runs once=k; B granted min-hold=60s; C done once=k at-once; "
       "D done once=k max-queue=0; B renewed; B released; E done once=k");
 }
-MUTANT("it is decided after room and the queue",
-       {"local verdict = not reply and done_reply()", "local verdict = nil"});
+MUTANT("it is decided after room and the queue", {"or settle_if_done() or held", "or held"});
 
 // A distance: what was granted after one asked, or had asked less than that before.
 CASE("once: a distance counts from when each one asked") {
@@ -125,7 +124,7 @@ CASE("once: a grant is not claimed when it is done by then") {
 MUTANT("a grant is claimed although it is done",
        {"not (line and line.state ~= 'granted')", "not line"});
 MUTANT("the next is not admitted in the place of one that is done",
-       {"reply = verdict\n", "reply = verdict excluded = head_of_queue()\n"});
+       {"end\n  return verdict\n", "end\n  excluded = head_of_queue()\n  return verdict\n"});
 MUTANT("the running hold counts as a grant to be claimed",
        {"not (line and line.state ~= 'granted')", "true"});
 

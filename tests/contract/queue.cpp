@@ -134,7 +134,7 @@ MUTANT("a dead head is served",
        {"math.min(first_end_before, first_beat, first_tombstone)",
         "math.min(first_end_before, first_tombstone)"},
        {"if beat_ends <= now then", "if false then"},
-       {"math.floor(beat_ends) - now <= 15000 * (beat_ends % 1 * 4)", "false"});
+       {"math.floor(beat_ends) - now <= 15000 * (slices_of(beat_ends) - 1)", "false"});
 
 // As long as the clock shows the very millisecond in which its heartbeat ends it is in time.
 CASE("a waiter that asks in the last millisecond of its heartbeat keeps its place") {
@@ -159,9 +159,10 @@ CASE("one missed claim keeps the place, a second does not") {
   lab.play("D granted; E queued");
   lab.play("B queued; EB wait; B cancelled; released deleted; B queued; BE wait", again);
 }
-MUTANT("a missed claim always keeps the place", {"elseif missed == 1 then", "elseif false then"});
+MUTANT("a missed claim always keeps the place",
+       {"if missed == 1 then return", "if false then return"});
 MUTANT("a missed claim never keeps the place",
-       {"local ticket, taken = given_ticket,", "local ticket, taken = 0,"});
+       {"if given_ticket > 0 then return given_ticket end", ""});
 
 // A wake left over from before changes nothing.
 CASE("stale wakes are harmless") {
@@ -208,7 +209,8 @@ CASE("a waiter that a late copy of its request makes the head is woken") {
       "A granted; BC queued; 14s pass; C queued; 2s pass; C queued; C woken; C queued; "
       "C asleep");
 }
-MUTANT("a waiter is not woken by its own request", {"caller = nil  -- nobody", "-- nobody"});
+MUTANT("a waiter is not woken by its own request",
+       {"not (ticket and queue_ticket(owner)) and owner", "owner"});
 
 // And once more, which the server granted the lock but did not reach.
 CASE("waiters whose lines were deleted keep their places") {
@@ -294,7 +296,7 @@ CASE("overdue tombstones are removed") {
 }
 MUTANT("overdue tombstones stay", {"  sweep_tombstones()\n", ""});
 
-constexpr const char* kSilent = "math.floor(beat_ends) - now <= 15000 * (beat_ends % 1 * 4)";
+constexpr const char* kSilent = "math.floor(beat_ends) - now <= 15000 * (slices_of(beat_ends) - 1)";
 constexpr const char* kForever = "3600000";  // ms: a heartbeat of a waiter that is well
 
 // `count` waiters that come before all that ask from now on, each with a heartbeat of `beat` ms.
@@ -358,7 +360,7 @@ CASE("slices and heartbeats grow with the place in the queue") {
   }
 }
 MUTANT("a long slice, and the heartbeat of a short one",
-       {"now + 15000 * slices + (slices - 1) / 4", "now + 15000 + (slices - 1) / 4"});
+       {"beat_score(now + 15000 * slices, slices)", "beat_score(now + 15000, slices)"});
 MUTANT("the slice does not grow with the place",
        {"return math.min(4, 1 + math.floor(place / 64))", "return 1"});
 
@@ -552,9 +554,9 @@ CASE("one that comes near the head is woken once") {
   lab.play("A renewed ttl=1h; C asleep");
 }
 MUTANT("one that comes near the head is not woken",
-       {"if ends and ends % 1 > 0 then wake(moved[i], 'look') end", ""});
+       {"if ends and slices_of(ends) > 1 then wake(moved[i], 'look') end", ""});
 MUTANT("one near the head is woken again and again", {"left_queue == 0 or ", ""},
-       {"ends and ends % 1 > 0", "ends"}, {"64 - left_queue", "0"});
+       {"ends and slices_of(ends) > 1", "ends"}, {"64 - left_queue", "0"});
 
 CASE("one that comes near the head by a hand-over is woken") {
   lab.play("A granted; B queued");
@@ -567,7 +569,7 @@ CASE("one that comes near the head by a hand-over is woken") {
   lab.play("E queued; C released; E holds; D asleep");
 }
 MUTANT("one that comes near the head by a hand-over is not woken",
-       {"if ends and ends % 1 > 0 then wake(moved[i], 'look') end", ""});
+       {"if ends and slices_of(ends) > 1 then wake(moved[i], 'look') end", ""});
 
 // However many leave at once, and by their death, too.
 CASE("all that come near the head at once are woken") {
@@ -632,7 +634,7 @@ CASE("a waiter at rest notes its attempts") {
   need(beat_end(lab, 'B') == end, "a late attempt prolongs a heartbeat");
 }
 MUTANT("a waiter does not note its attempt",
-       {"    note_stamp(owner, stamp)\n    ticket", "    ticket"});
+       {"  note_stamp(owner, stamp)\n  local ticket", "  local ticket"});
 MUTANT("a late attempt keeps a waiter alive",
        {"if stamp > 0 and stamp < stamp_of(owner) then return {'gone'",
         "if queue_ticket(owner) then beat(owner) end if stamp > 0 and stamp < stamp_of(owner) then "
@@ -705,10 +707,9 @@ CASE("urgent: the ticket that a client brings is not made earlier again") {
   need(lab.queued('U', {.ticket = {ticket}, .urgent = 1h}).ticket.value == ticket,
        "another ticket");
 }
-MUTANT(
-    "an urgent one comes earlier with each loss",
-    {"elseif ticket == 0 then",
-     "elseif urgent and ticket > 0 then ticket = ticket - args.earlier elseif ticket == 0 then"});
+MUTANT("an urgent one comes earlier with each loss",
+       {"if given_ticket > 0 then return given_ticket end",
+        "if given_ticket > 0 then return given_ticket - (args.earlier or 0) end"});
 
 CASE("urgent: who misses a claim twice waits at the end") {
   lab.granted('A');
@@ -719,7 +720,7 @@ CASE("urgent: who misses a claim twice waits at the end") {
   lab.play("DU wait");
 }
 MUTANT("an urgent one never moves to the end",
-       {"elseif missed == 1 then", "elseif missed == 1 and not urgent then"});
+       {"if missed == 1 then return", "if missed == 1 and not urgent then return"});
 
 CASE("first: a waiter is moved to the head, is woken and learns it") {
   lab.play("A granted; BCD queued; D moved; DBC wait; D woken; C moved; CDB wait; C moved");

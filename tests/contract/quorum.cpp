@@ -134,7 +134,7 @@ CASE("a ticket in the future becomes the server's own time") {
   lab.play("C holds; B waits; 1s pass; D queued; BD wait", attempt(1, place.value + 2'500'000));
 }
 MUTANT("a ticket in the future is accepted",
-       {"ticket = math.min(ticket, now_us)", "ticket = ticket + 0"});
+       {"return math.min(given_ticket, now_us)", "return given_ticket"});
 MUTANT("a ticket in the future is accepted with a cancel",
        {"set_place(owner, math.min(ticket, now_us))", "set_place(owner, ticket)"});
 
@@ -359,7 +359,9 @@ CASE("the client's ticket decides the order, whatever claims it missed") {
       "A renewed attempt=1 ttl=60s; B queued attempt=3 ticket=7000; "
       "C queued attempt=2 ticket=8000; BC wait");
 }
-MUTANT("the server's own ticket", {"elseif stamp > 0 then", "elseif false then"});
+MUTANT("the server's own ticket",
+       {"if stamp > 0 then return math.min", "if false then return math.min"},
+       {"given_ticket > 0 and stamp == 0 and not taken", "given_ticket > 0 and not taken"});
 
 CASE("a failed attempt leaves nothing without expiry") {
   lab.play(

@@ -97,7 +97,7 @@ CASE("a head whose heartbeat was deleted is skipped") {
   lab.play("A released; C holds");
 }
 MUTANT("a head without a heartbeat is served", {"if beat_ends <= now then", "if false then"},
-       {"math.floor(beat_ends) - now <= 15000 * (beat_ends % 1 * 4)", "false"});
+       {"math.floor(beat_ends) - now <= 15000 * (slices_of(beat_ends) - 1)", "false"});
 
 CASE("SCRIPT FLUSH is invisible") {
   lab.granted('A');
@@ -229,7 +229,7 @@ CASE("what the ACL allows is asked once an hour") {
   need(fields.find("acl:other") == fields.npos, "a user who comes no more is never forgotten");
 }
 MUTANT("what the ACL allowed a user is never forgotten",
-       {"not is_known(until_ms) then memory[name] = nil", "false then memory[name] = nil"});
+       {"not is_fresh(until_ms) then memory[name] = nil", "false then memory[name] = nil"});
 MUTANT("what the ACL allowed a user is never removed", {"call('HDEL', META, name)", ""});
 MUTANT("the ACL is asked each time",
        {"return now < tonumber(until_ms)", "return now >= tonumber(until_ms)"});

@@ -226,8 +226,8 @@ MUTANT("not the least that is free",
        {"while used[line.slot] do line.slot = line.slot + 1 end",
         "for slot in pairs(used) do line.slot = math.max(line.slot, slot + 1) end"});
 MUTANT("the slot of a repeated acquire is another",
-       {"    reply = {'granted', token = line.token, slot = line.slot}",
-        "    reply = {'granted', token = line.token}"});
+       {"note_stamp(owner, stamp)\n  return {'granted', token = line.token, slot = line.slot}",
+        "note_stamp(owner, stamp)\n  return {'granted', token = line.token}"});
 
 // Two that end at once beside a third are followed by two of different slots.
 CASE("slots: those that are granted at once differ") {

@@ -49,7 +49,7 @@ CASE("supersede: it takes the ticket of the one that it replaces") {
   lab.play("BED wait");
 }
 MUTANT("it goes to the end of the queue",
-       {"ticket > 0 and math.min(ticket, taken) or taken", "next_ticket()"});
+       {"if taken then\n    if not may_pass", "if false then\n    if not may_pass"});
 
 CASE("supersede: an urgent one takes the earlier of both places") {
   lab.play("A granted; B queued; 5s pass; C queued");
@@ -57,8 +57,7 @@ CASE("supersede: an urgent one takes the earlier of both places") {
   need(lab.queued('E', asking("supersede=2 urgent=2s")).ticket < place, "it is not urgent");
   lab.play("BEC wait");
 }
-MUTANT("one that supersedes another is not urgent",
-       {"if urgent then ticket = math.min(ticket, urgent) end", ""});
+MUTANT("one that supersedes another is not urgent", {"or taken, urgent or taken)", "or taken)"});
 
 // One that claims its grant only after a newer one has run beside others.
 CASE("supersede: a grant that is claimed too late is cancelled") {
@@ -68,9 +67,10 @@ CASE("supersede: a grant that is claimed too late is cancelled") {
       "C superseded: D supersede=5 slots=2; C superseded: D supersede=5 slots=2; E holds");
 }
 MUTANT("an overtaken grant is not handed on",
-       {"if reply then return end", "if reply then excluded = head_of_queue() return end"});
+       {"if superseded then return superseded end",
+        "if superseded then excluded = head_of_queue() return superseded end"});
 MUTANT("an overtaken grant is claimed",
-       {"reply = supersedes and overtaken(line) or nil", "reply = nil"});
+       {"local superseded = supersedes and overtaken(line)", "local superseded = nil"});
 
 // An older one that is retried, when the newer one has run or runs.
 CASE("supersede: an older one that is retried never wins") {
@@ -100,9 +100,9 @@ CASE("supersede: one that gave up does not count") {
       "A granted; B queued supersede=9; B times out; C queued supersede=8; A released; "
       "C granted supersede=8");
 }
-MUTANT("one that gave up is remembered", {"waits.latest = args.owner",
-                                          "waits.latest = args.owner if newest_number() then "
-                                          "note_number(newest_number(), args.record) end"});
+MUTANT("one that gave up is remembered", {"waits.latest = owner\n",
+                                          "waits.latest = owner if newest_number() then "
+                                          "note_number(newest_number(), record) end\n"});
 
 CASE("supersede: only one that queues replaces another") {
   lab.play(
@@ -148,7 +148,7 @@ CASE("supersede: one that comes back is not newer for that") {
   lab.play("D queued; DE wait", greater);
 }
 MUTANT("one that comes back takes the place of the one that it replaces",
-       {"ticket > 0 and math.min(ticket, taken) or taken", "taken"});
+       {"given_ticket > 0 and given_ticket or taken", "taken"});
 MUTANT("one that comes back counts as the last one",
        {"older = ticket <= queue_ticket(other)", "older = false"});
 
@@ -186,9 +186,9 @@ CASE("supersede: one that was stopped for over a minute does not replace the new
 MUTANT("one that has the newer one's ticket replaces it",
        {"older = ticket <= queue_ticket(other)", "older = ticket < queue_ticket(other)"});
 MUTANT("a claim without a number is not noted",
-       {"    if supersedes then note_newest(line.token) end", ""});
+       {"if supersedes then note_newest(line.token) end\n  memory.keep", "memory.keep"});
 MUTANT("a grant that needs no claim is not noted",
-       {"\n  if supersedes then note_newest(line.token) end", ""});
+       {"stamp)\n  if supersedes then note_newest(line.token) end", "stamp)"});
 
 // It was swept, and nobody took its ticket.
 CASE("supersede: one that was swept does not run after a newer one") {
@@ -244,8 +244,7 @@ CASE("supersede: the last one that came is older than nobody") {
   lab.play("1s pass; C queued; C waits", urgent);
 }
 MUTANT("the last one that came is compared with those before it",
-       {"waits.latest == args.owner or waits.claimer == args.owner",
-        "waits.claimer == args.owner"});
+       {"waits.latest == owner or waits.claimer == owner", "waits.claimer == owner"});
 
 // The server has lost its data, and the one that runs has come back.
 CASE("supersede: a put-back supersedes those that waited before it") {
@@ -267,7 +266,7 @@ CASE("supersede: one that was granted the lock is not older than itself") {
   lab.play("B granted", again);
 }
 MUTANT("one that was granted the lock is compared with its own ticket",
-       {"waits.latest == args.owner or waits.claimer == args.owner", "waits.latest == args.owner"});
+       {"waits.latest == owner or waits.claimer == owner", "waits.latest == owner"});
 
 }  // namespace
 }  // namespace rlock::contract

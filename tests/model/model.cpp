@@ -174,7 +174,7 @@ const std::vector<Mutant> kMutants{
     mutant("a waiter is granted a closed lock", "C: ", kClosable,
            {{"fits(line.limit, line.while_closed)", "fits(line.limit, true)"}}),
     mutant("heartbeats do not grow with the slices", "H:", kRestThree,
-           {{"now + 15000 * slices +", "now + 15000 +"}}),
+           {{"now + 15000 * slices", "now + 15000"}}),
     mutant("a success is not marked", "D: a success is not marked", kOne,
            {{"if args.outcome == 'succeeded' then", "if false then"}}),
     mutant("a late success is marked though forgotten since", "D: what was forgotten",

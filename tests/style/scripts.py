@@ -18,7 +18,7 @@ LUAC = shutil.which("luac5.1") or shutil.which("luac") or "luac5.1"
 
 
 def included(name):
-    return [other for line in re.findall(r"^ *-- include: (.*)$", TEXTS[name], re.MULTILINE) for other in line.split()]
+    return [other for line in re.findall(r"^-- include: (.*)$", TEXTS[name], re.MULTILINE) for other in line.split()]
 
 
 def closure(name, path, faults):
@@ -32,10 +32,19 @@ def closure(name, path, faults):
     return [*found, name]
 
 
-def check_globals(name, parts, faults):
+def composed(name, seen):
+    """The text of a script, with each file in the place of the line that includes it."""
+    seen.add(name)
+
+    def files_of(match):
+        return "\n".join(composed(other, seen) for other in match[1].split() if other not in seen)
+
+    return re.sub(r"^-- include: (.*)$", files_of, TEXTS[name], flags=re.MULTILINE)
+
+
+def check_globals(name, faults):
     """A function that no included file defines is a global for the compiler."""
-    text = "\n".join(TEXTS[part] for part in parts if part != "finish" or name == part)  # it ends with a return
-    listing, errors, code = output(LUAC, "-l", "-p", "-", input=text)
+    listing, errors, code = output(LUAC, "-l", "-p", "-", input=composed(name, set()))
     if code:
         faults.add(f"src/lua/{name}.lua", 1, errors.strip())
     used = set(re.findall(r"[GS]ETGLOBAL.*; (\w+)", listing))
@@ -62,7 +71,7 @@ def check_head(name, parts, faults):
     listed = set(re.findall(r"^ {5}(\w+(?:, \w+)*)(?:  |$)", section(head, "Arguments"), re.MULTILINE))
     for word in sorted({word for row in listed for word in row.split(", ")} - used):
         faults.add(f"src/lua/{name}.lua", 1, f"names the argument {word}, which it does not read")
-    answers = set(re.findall(r"return \{'(\w+)'|reply = \{'(\w+)'|and \{'(\w+)'|or \{'(\w+)'", own))
+    answers = set(re.findall(r"return \{'(\w+)'|reply = \{'(\w+)'|and \{'(\w+)'|or \{'(\w+)'|finish\(\{'(\w+)'", own))
     answers = {word for row in answers for word in row if word}
     said = section(head, "Replies")
     for word in sorted(answers):
@@ -92,8 +101,9 @@ for name, text in TEXTS.items():
     lines = text.count("\n")
     if lines > MOST_LINES:
         faults.add(f"src/lua/{name}.lua", lines, f"has {lines} lines", f"at most {MOST_LINES}")
-    if name not in FORMATS:
-        check_globals(name, closure(name, (), faults), faults)
+    # What one script includes below its arguments is checked as a part of it.
+    if name in SCRIPTS or name in SHARED or name in ("plain", "redisson"):
+        check_globals(name, faults)
 for script, parts in parts_of.items():
     if "begin" in parts and script != "wake":
         check_head(script, parts, faults)
