@@ -32,7 +32,7 @@ local limit, ttl, rows = tonumber(args.limit), tonumber(args.ttl), tonumber(args
 local given_ticket, max_queue = tonumber(args.ticket or 0), tonumber(args.max_queue or math.huge)
 local stamp = 2 * (args.attempt or 0)
 local supersedes, may_pass = args.supersede, args.while_closed
-local what = args.once and {field = args.once, span = tonumber(args.span), asked = math.max(0, now - args.asked),
+local work = args.once and {field = args.once, span = tonumber(args.span), asked = math.max(0, now - args.asked),
                             max = tonumber(args.max_failures)}
 -- include: supersede enter
 
@@ -56,9 +56,9 @@ end
 -- Why an owner that has ended gets no lock; nil if it has not, or may come back.
 local function ended_reply()
   local kind = tombstone(owner)
-  if kind == DONE and what then
+  if kind == DONE and work then
     local times, token = string.match(note_of(owner), '^failed (%d+) (%d+)$')
-    return decided(what) or times and {'failed', times = tonumber(times), token = tonumber(token)} or {'gone', kind = 'done', note = ''}
+    return decided(work) or times and {'failed', times = tonumber(times), token = tonumber(token)} or {'gone', kind = 'done', note = ''}
   end
   if kind and kind > REQUEUED then return {'gone', kind = ended_as(kind), note = note_of(owner)} end
   if tombstone(owner .. ':0') then return {'gone', kind = 'released', note = ''} end
@@ -69,21 +69,21 @@ end
 -- Whether what it asks for is done, or failed too often, and nothing runs under its hold yet.
 local function done_reply()
   local line = held_until(owner) and read_line(owner)
-  return what and not (line and line.state ~= 'granted') and decided(what) or nil
+  return work and not (line and line.state ~= 'granted') and decided(work) or nil
 end
 
 -- Forgets what another server of a quorum has forgotten.
 local function forget_as_others()
-  local mark, through = read_mark(what.field), agreed(args.forgotten)
+  local mark, through = read_mark(work.field), agreed(args.forgotten)
   local last = mark.ended > 0 and mark.token or mark.failures > 0 and mark.failed * 1000
-  if last and last <= through then forget_mark(what, mark, through) end
+  if last and last <= through then forget_mark(work, mark, through) end
 end
 
 -- It need not run: its grant is cancelled, and it leaves the queue.
 local function settle_if_done()
   local verdict = done_reply()
   if not verdict then return nil end
-  keep_mark(what)
+  keep_mark(work)
   if queue_ticket(owner) or held_until(owner) then
     dismiss_as_done(owner, record, verdict)
   else
@@ -99,8 +99,8 @@ local function stay(ticket)
   return wait()
 end
 
-local known = what and once_of(read_line(owner))
-if known then what.asked = math.min(what.asked, known.asked) end
+local known = work and once_of(read_line(owner))
+if known then work.asked = math.min(work.asked, known.asked) end
 local ended = ended_reply()
 if ended then return reply_of(ended) end
 local held, ticket = held_until(owner), queue_ticket(owner)
@@ -108,16 +108,16 @@ local held, ticket = held_until(owner), queue_ticket(owner)
 local refusal = not ticket and (held or 0) <= now and refused()
 if refusal then return redis.error_reply(refusal) end
 if held or ticket or done_reply() then touch() end
-if what and args.forgotten then forget_as_others() end
+if work and args.forgotten then forget_as_others() end
 if ticket then beat(owner) end  -- a waiter that asks before it was swept is in time
 sweep()
 
 held, ticket = held_until(owner), queue_ticket(owner)
 local reply = ended_reply()  -- the sweep may have ended its hold
               or settle_if_done() or held and claim(held) or ticket and stay(ticket) or enter()
-if what then
+if work then
   -- A member of a quorum that was down does not know this token.
-  local mark = read_mark(what.field)
+  local mark = read_mark(work.field)
   reply.forgotten = math.max(memory.forgotten, mark.ended == 0 and mark.token or 0)
 end
 -- A late copy of a waiter's request, whose reply nobody reads, must not swallow the wake of the head.

@@ -7,8 +7,8 @@ local function admit()
     local head = head_of_queue()
     if not head then return end
     local line = read_line(head)
-    local what = once_of(line)
-    local verdict = what and decided(what)
+    local work = once_of(line)
+    local verdict = work and decided(work)
     local beat_ends = tonumber(call('ZSCORE', ALIVE, head) or 0)
     if beat_ends <= now then
       remove_waiter(head)

@@ -6,13 +6,13 @@ local function note_refusal(how)
   local counted = string.sub(owner, 1, 8)
   if memory.skipped == counted then return end
   memory.skipped = counted
-  note_skip(record, how)
+  count_skip(record, how)
 end
 
 -- Its line, as a waiter or as a new holder.
 local function new_line(state)
   return add_once({state = state, limit = limit, token = 0, since = now, ttl = ttl, min_hold = tonumber(args.min_hold or 0),
-                   responsive = args.responsive, supersede = supersedes, while_closed = may_pass, record = record}, what)
+                   responsive = args.responsive, supersede = supersedes, while_closed = may_pass, record = record}, work)
 end
 
 -- An owner that may pass a closure stands a year before all that may not.
@@ -84,13 +84,13 @@ local function claim(held)
   entries['0'] = math.max(entries['0'] or 0, now + ttl)
   if stamp == 0 then line.state = 'held' end
   store_holder(owner, line, math.max(held, set_entries(line, entries)))
-  note_stamp(owner, stamp)
+  store_stamp(owner, stamp)
   return {'granted', token = line.token, slot = line.slot}
 end
 
 -- One in the queue is granted the lock, or waits.
 local function wait()
-  note_stamp(owner, stamp)
+  store_stamp(owner, stamp)
   local ticket = queue_ticket(owner)
   admit()
   local held, place = held_until(owner), call('ZRANK', QUEUE, owner)

@@ -31,7 +31,7 @@ local function break_hold(owner)
     return true
   end
   remove_holder(owner)
-  if line.state == 'cooldown' then note_cooldown(line) else note_run(owner, line, 'forced', '-') end
+  if line.state == 'cooldown' then note_cooldown(line) else record_run(owner, line, 'forced', '-') end
   forget_line(owner)
   add_tombstone(owner, FORCED, ends)
   return false

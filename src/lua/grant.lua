@@ -25,5 +25,5 @@ local function grant(owner, line, ends, stamp)
   end
   if stamp == 0 then note_grant(line.token, line) end
   store_holder(owner, line, ends)
-  note_stamp(owner, stamp)
+  store_stamp(owner, stamp)
 end

@@ -61,13 +61,13 @@ local function run_row(owner, line, how, result, ended)
   return row
 end
 
-local function note_run(owner, line, how, result, ended)
+local function record_run(owner, line, how, result, ended)
   local row = run_row(owner, line, how, result, ended or now)
   if row then write_history(row, line.counted and row_of(line.token)) end
 end
 
 -- HOW: `done`, `superseded` or anything else.
-local function note_skip(record, how)
+local function count_skip(record, how)
   local counter = how == 'done' and 'done' or 'skips'
   memory[counter] = memory[counter] + 1
   local newest = read_words(call('LINDEX', HISTORY, 0) or '')

@@ -49,6 +49,6 @@ local function note_of(owner) return call('HGET', WHO, '!' .. owner) or '' end
 local function store_note(owner, note) added = call('HSET', WHO, '!' .. owner, note) == 1 or added end
 
 local function stamp_of(owner) return tonumber(call('HGET', WHO, '#' .. owner) or 0) end
-local function note_stamp(owner, stamp)
+local function store_stamp(owner, stamp)
   if stamp > 0 then added = call('HSET', WHO, '#' .. owner, stamp) == 1 or added end
 end

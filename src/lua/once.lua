@@ -40,13 +40,13 @@ local function make_room(field, done)
 end
 
 -- A period is kept for two of its length. BEFORE: the mark that it replaces. Returns whether another was removed for it.
-local function write_mark(what, mark, before)
+local function write_mark(work, mark, before)
   local done, was_done = mark.ended > 0, before.kept > 0 and before.ended > 0
   local same_sort = before.kept > 0 and was_done == done
-  local pushed_out = not same_sort and make_room(what.field, done)
-  local period = string.sub(what.field, 1, 4) == 'per:'
-  mark.kept = math.max(mark.kept, now + (period and 2 * what.span or math.max(KEPT, what.span)))
-  call('HSET', ONCE, what.field, words_of(mark))
+  local pushed_out = not same_sort and make_room(work.field, done)
+  local period = string.sub(work.field, 1, 4) == 'per:'
+  mark.kept = math.max(mark.kept, now + (period and 2 * work.span or math.max(KEPT, work.span)))
+  call('HSET', ONCE, work.field, words_of(mark))
   if call('PTTL', ONCE) < mark.kept - now then call('PEXPIREAT', ONCE, int(mark.kept)) end
   return pushed_out
 end
@@ -58,66 +58,66 @@ local function once_of(line)
   return {field = line.once, span = line.span or 0, asked = line.asked or now, max = line.max}
 end
 
-local function add_once(line, what)
-  if what then line.once, line.span, line.asked, line.max = what.field, what.span, what.asked, what.max end
+local function add_once(line, work)
+  if work then line.once, line.span, line.asked, line.max = work.field, work.span, work.asked, work.max end
   return line
 end
 
-local function is_done(what, mark)
+local function is_done(work, mark)
   if mark.ended == 0 then return false end
-  if what.field ~= 'within' then return true end
+  if work.field ~= 'within' then return true end
   -- The server's clock was set back since.
-  if mark.granted > now + what.span then return false end
-  return mark.granted > what.asked or mark.asked > what.asked - what.span
+  if mark.granted > now + work.span then return false end
+  return mark.granted > work.asked or mark.asked > work.asked - work.span
 end
 
 -- Of `within` only what failed in the distance before the one that asks.
-local function failures_of(what, mark)
-  if what.field == 'within' and mark.failed <= what.asked - what.span then return 0 end
+local function failures_of(work, mark)
+  if work.field == 'within' and mark.failed <= work.asked - work.span then return 0 end
   return mark.failures
 end
 
 -- The reply to an owner whose work is done or has failed too often; nil if it is to run.
-local function decided(what)
-  local mark = read_mark(what.field)
-  if is_done(what, mark) then return {'done', ended = mark.ended, took = mark.ended - mark.granted, record = mark.record, token = mark.token} end
-  local failures = failures_of(what, mark)
-  if what.max and failures >= what.max then return {'failed', times = failures, token = mark.failed * 1000} end
+local function decided(work)
+  local mark = read_mark(work.field)
+  if is_done(work, mark) then return {'done', ended = mark.ended, took = mark.ended - mark.granted, record = mark.record, token = mark.token} end
+  local failures = failures_of(work, mark)
+  if work.max and failures >= work.max then return {'failed', times = failures, token = mark.failed * 1000} end
   return nil
 end
 
 -- A key that is asked for is kept for longer.
-local function keep_mark(what)
-  local mark = read_mark(what.field)
-  if mark.kept > 0 and is_key(what.field) then write_mark(what, mark, mark) end
+local function keep_mark(work)
+  local mark = read_mark(work.field)
+  if mark.kept > 0 and is_key(work.field) then write_mark(work, mark, mark) end
 end
 
 -- Returns `marked`; `no_room` if another key was removed for it; '' if this work was forgotten since.
-local function mark_done(what, token, granted_at, record)
-  local before = read_mark(what.field)
+local function mark_done(work, token, granted_at, record)
+  local before = read_mark(work.field)
   if token <= memory.forgotten then return '' end
   if token <= before.token then return before.ended > 0 and 'marked' or '' end
-  local mark = {kept = before.kept, token = token, asked = what.asked, granted = granted_at, ended = now, failures = 0, failed = 0,
+  local mark = {kept = before.kept, token = token, asked = work.asked, granted = granted_at, ended = now, failures = 0, failed = 0,
                 record = record}
-  return write_mark(what, mark, before) and 'no_room' or 'marked'
+  return write_mark(work, mark, before) and 'no_room' or 'marked'
 end
 
 -- Over a quorum the servers agree on a token, which may come from a clock that is ahead of this one; no further.
 local function agreed(token) return math.min(tonumber(token), math.max(memory.last, now_us + 60000000)) end
 
 -- Forgets a mark up to a token.
-local function forget_mark(what, before, through)
+local function forget_mark(work, before, through)
   local mark = no_mark()
   mark.token = math.max(through, before.token)
-  write_mark(what, mark, before)
+  write_mark(work, mark, before)
 end
 
 -- Counts a run that failed, or died.
-local function note_failure(what)
-  if not what or not what.max then return end
-  local before, mark = read_mark(what.field), read_mark(what.field)
-  mark.failures, mark.failed = failures_of(what, mark) + 1, what.asked
-  write_mark(what, mark, before)
+local function note_failure(work)
+  if not work or not work.max then return end
+  local before, mark = read_mark(work.field), read_mark(work.field)
+  mark.failures, mark.failed = failures_of(work, mark) + 1, work.asked
+  write_mark(work, mark, before)
 end
 
 -- Notes that a run with this number was granted the lock: runs with smaller ones never start after it. Returns whether no number

@@ -4,26 +4,26 @@
 -- Notes in ONCE how the run ended. A server that was stopped carries out this request late: the run was granted the lock when its
 -- token was issued, and had first asked before that by the time that it waited.
 local function note_outcome(line)
-  if not what then return '' end
+  if not work then return '' end
   local known, number = once_of(line), tonumber(args.token)
   if number == 0 and line then number = line.token end
   local issued = math.floor(number / 1000)
   local in_time = line and line.since <= issued
   local since = in_time and line.since or math.min(issued, now)
-  what.asked = math.max(0, math.min(what.asked, known and known.asked or since, in_time and since or since - (args.waited or 0)))
+  work.asked = math.max(0, math.min(work.asked, known and known.asked or since, in_time and since or since - (args.waited or 0)))
   if args.outcome == 'succeeded' then
-    local mark = mark_done(what, number, since, args.record)
+    local mark = mark_done(work, number, since, args.record)
     if mark == 'no_room' then add_tombstone(owner .. ':no_room', WAS_RELEASED) end
     return mark
   end
-  if args.outcome == 'failed' and note ~= 'stopped' and not (line and line.counted) then note_failure(what) end
+  if args.outcome == 'failed' and note ~= 'stopped' and not (line and line.counted) then note_failure(work) end
   return ''
 end
 
 -- The mark that the first of several equal releases returned.
 local function mark_before()
-  if not what or args.outcome ~= 'succeeded' then return '' end
-  local mark = read_mark(what.field)
+  if not work or args.outcome ~= 'succeeded' then return '' end
+  local mark = read_mark(work.field)
   if mark.ended == 0 or mark.token ~= tonumber(args.token) then return '' end
   return tombstone(owner .. ':no_room') and 'no_room' or 'marked'
 end
@@ -32,12 +32,12 @@ end
 -- have had the lock since. A holder that is left here with a smaller token is over: its release reached the other servers only.
 local function note_late_success(end_kind)
   if end_kind == WAS_RELEASED then return mark_before() end
-  if not what or args.outcome ~= 'succeeded' then return '' end
+  if not work or args.outcome ~= 'succeeded' then return '' end
   local number = tonumber(args.token)
   local why, other = loss_reason(owner, entry, number, 1, math.huge, end_kind), some_holder()
   if why and not (why == 'full' and (not other or other.token <= number)) then return '' end
-  note_run(owner, {token = number, since = math.min(now, math.floor(number / 1000)), record = args.record,
-                   counted = tombstone(owner .. ':counted') and '1' or nil}, how, note)
+  record_run(owner, {token = number, since = math.min(now, math.floor(number / 1000)), record = args.record,
+                     counted = tombstone(owner .. ':counted') and '1' or nil}, ending, note)
   return note_outcome(nil)
 end
 
@@ -45,5 +45,5 @@ end
 local function note_lost_run()
   local number = tonumber(args.run)
   if not number or unused or memory.created > 0 and memory.created <= number or row_of(number) then return end
-  note_run(owner, {token = number, since = math.min(now, math.floor(number / 1000)), record = args.record}, how, 'lost')
+  record_run(owner, {token = number, since = math.min(now, math.floor(number / 1000)), record = args.record}, ending, 'lost')
 end

@@ -22,11 +22,11 @@
 --   holds       with removed: nothing was done
 --   runs        holder; with by_id: nothing was done
 --   absent      kind: how it had ended, see tombstones.lua, or unknown; note, mark
-local owner, entry, how, note = args.owner, args.entry, args.how, args.note or '-'
-local by_id, unused = how == 'by_id', how == 'unused'
-if by_id or unused then how = 'released' end
-local kind = how == 'released' and WAS_RELEASED or how == 'removed' and REMOVED or CANCELLED
-local what = how == 'released' and entry == '0' and not unused and args.once and
+local owner, entry, ending, note = args.owner, args.entry, args.how, args.note or '-'
+local by_id, unused = ending == 'by_id', ending == 'unused'
+if by_id or unused then ending = 'released' end
+local ended_kind = ending == 'released' and WAS_RELEASED or ending == 'removed' and REMOVED or CANCELLED
+local work = ending == 'released' and entry == '0' and not unused and args.once and
              {field = args.once, span = tonumber(args.span), asked = math.max(0, now - args.asked), max = 0}
 -- include: outcome
 
@@ -46,32 +46,32 @@ end
 local function end_hold(line)
   local others = live_entries(line)
   others[entry] = nil
-  if how == 'released' and next(others) then return drop_entry(line, others) end
+  if ending == 'released' and next(others) then return drop_entry(line, others) end
   local forced = line.state == 'revoked'
   remove_holder(owner)
-  if how == 'released' then
+  if ending == 'released' then
     if entry ~= '0' and not forced then
       note_lapse(owner, line, now)
     else
-      note_run(owner, line, forced and 'forced' or how, note)
+      record_run(owner, line, forced and 'forced' or ending, note)
     end
     if not unused then start_cooldown(owner, line) end
   end
   forget_line(owner)
-  add_tombstone(owner, forced and FORCED or kind)
+  add_tombstone(owner, forced and FORCED or ended_kind)
   if forced then return {'absent', kind = 'forced', note = note_of(owner)} end
   return {'freed', mark = note_outcome(line)}
 end
 
 local function leave_queue()
   local line = read_line(owner)
-  local known = what and once_of(line)
-  if known then what.asked = math.min(what.asked, known.asked) end
+  local known = work and once_of(line)
+  if known then work.asked = math.min(work.asked, known.asked) end
   remove_waiter(owner)
   local mark = note_late_success(tombstone(owner))
-  if how == 'timed_out' then note_skip(line and line.record or '') end
-  add_tombstone(owner, kind)
-  if kind == REMOVED then
+  if ending == 'timed_out' then count_skip(line and line.record or '') end
+  add_tombstone(owner, ended_kind)
+  if ended_kind == REMOVED then
     store_note(owner, note)
     wake(owner, 'removed')
   end
@@ -82,7 +82,7 @@ end
 local function cancel_attempt(line, held_now, queued)
   local ticket = tonumber(args.ticket or 0)
   if held_now then remove_holder(owner) end
-  note_stamp(owner, 2 * args.attempt + 1)
+  store_stamp(owner, 2 * args.attempt + 1)
   if ticket == 0 or not line then
     remove_waiter(owner)
     add_tombstone(owner, EXPIRED)
@@ -100,26 +100,26 @@ local function report_absent()
   local before = tombstone(owner)
   local mark = note_late_success(before)
   if not before then note_lost_run() end
-  add_tombstone(entry == '0' and owner or owner .. ':' .. entry, kind)
+  add_tombstone(entry == '0' and owner or owner .. ':' .. entry, ended_kind)
   return {'absent', kind = before and ended_as(before) or 'unknown', note = note_of(owner), mark = mark}
 end
 
 local held, queued = held_until(owner), queue_ticket(owner)
 local held_now = held and held > now
 local line = (held_now or queued) and read_line(owner)
-if held_now and kind == REMOVED then return {'holds'} end
+if held_now and ended_kind == REMOVED then return {'holds'} end
 if held_now and by_id and line.responsive == RLOCK_RUN then return reply_of({'runs', holder = describe(owner, held)}) end
-if kind == REMOVED and not queued then
+if ended_kind == REMOVED and not queued then
   -- The same note means that this request was carried out before, and its reply was lost.
   local again = note ~= '' and tombstone(owner) == REMOVED and note_of(owner) == note
   return again and {'left_queue'} or {'absent'}
 end
-if how == 'yielded' and 2 * args.attempt + 1 <= stamp_of(owner) then return {'absent'} end
+if ending == 'yielded' and 2 * args.attempt + 1 <= stamp_of(owner) then return {'absent'} end
 
 local reply
 touch()
-if how == 'yielded' then excluded = owner end  -- it has just cancelled its grant, and would get it again at once
-if how == 'yielded' and not (line and line.state == 'revoked') then
+if ending == 'yielded' then excluded = owner end  -- it has just cancelled its grant, and would get it again at once
+if ending == 'yielded' and not (line and line.state == 'revoked') then
   reply = cancel_attempt(line, held_now, queued)
   sweep()
 elseif held_now then
@@ -129,4 +129,4 @@ else
   if queued then reply = leave_queue() end
   sweep()
 end
-return finish(reply or report_absent(), how == 'yielded' and owner)
+return finish(reply or report_absent(), ending == 'yielded' and owner)

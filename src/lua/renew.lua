@@ -75,7 +75,7 @@ local function extend(held)
   if entry == '0' and not line.once and not line.supersede then add_again(line, line.since) end
   if args.store_record then line.record = record end
   store_holder(owner, line, math.max(held, set_entries(line, entries)))
-  note_stamp(owner, stamp)
+  store_stamp(owner, stamp)
   return {'extended'}
 end
 
@@ -95,7 +95,7 @@ local function put_back()
   call('ZREM', RELEASED, owner)
   dequeue(owner)
   store_holder(owner, line, set_entries(line, {['0'] = lease_of(entry), [entry] = lease_of(entry)}))
-  note_stamp(owner, stamp)
+  store_stamp(owner, stamp)
   memory.last = math.max(memory.last, token)
   if memory.created == 0 then memory.created = now_us end
   if args.rows then memory.keep = tonumber(args.rows) end

@@ -8,7 +8,7 @@ local function dismiss(owner, record, kind, note)
   remove_waiter(owner)
   add_tombstone(owner, kind)
   if note then store_note(owner, note) end
-  note_skip(record, not (kind == DONE and note) and ended_as(kind))
+  count_skip(record, not (kind == DONE and note) and ended_as(kind))
   wake(owner, ended_as(kind))
 end
 
@@ -26,10 +26,10 @@ end
 -- A hold has ended without its release.
 local function note_lapse(owner, line, ends)
   local how = lapse_of(line)
-  note_run(owner, line, how, '-', ends)
+  record_run(owner, line, how, '-', ends)
   if line.state ~= 'held' or how ~= 'expired' then return end
-  local what = not line.counted and once_of(line)
-  if what then note_failure(what) end
+  local work = not line.counted and once_of(line)
+  if work then note_failure(work) end
   add_tombstone(owner .. ':counted', EXPIRED)
 end
 

@@ -230,7 +230,7 @@ MUTANT("a run whose lease was put back is listed again", {"counted and row_of(li
 MUTANT("the failure of a run whose lease was put back counts again",
        {"note ~= 'stopped' and not (line and line.counted) then", "note ~= 'stopped' then"});
 MUTANT("the second end of a lease is a failure of its own",
-       {"local what = not line.counted and once_of(line)", "local what = once_of(line)"});
+       {"local work = not line.counted and once_of(line)", "local work = once_of(line)"});
 MUTANT("the second end of a lease is not noted",
        {"  add_tombstone(owner .. ':counted', 0)",
         "  if not line.counted then add_tombstone(owner .. ':counted', 0) end"});
@@ -251,7 +251,7 @@ CASE("ends: a late success that counts is the last one") {
       "rows expired -, released exit:0; counts 2 1 1 0 1");
 }
 MUTANT("a late success is not listed",
-       {"  note_run(owner, {token = number,", "  local _ = ({token = number,"});
+       {"  record_run(owner, {token = number,", "  local _ = ({token = number,"});
 
 // The end of the outer run is that of the run, however those that are nested in it end.
 CASE("ends: the outer run's end is that of the run") {

@@ -52,9 +52,9 @@ CASE("once: a distance counts from when each one asked") {
       "H runs within=12h asked=13h; I done within=12h asked=1s");
 }
 MUTANT("what was granted after one asked is not done",
-       {"return mark.granted > what.asked or", "return"});
+       {"return mark.granted > work.asked or", "return"});
 MUTANT("the distance counts from the grant",
-       {"mark.asked > what.asked - what.span", "mark.granted > what.asked - what.span"});
+       {"mark.asked > work.asked - work.span", "mark.granted > work.asked - work.span"});
 
 // Its own words say when it asked, and requests that are slow do not make that later.
 CASE("once: the time of the first request counts") {
@@ -64,7 +64,7 @@ CASE("once: the time of the first request counts") {
       "B done: A within=1h asked=0s");
 }
 MUTANT("the time of a resent request counts",
-       {"if known then what.asked = math.min(what.asked, known.asked) end", ""});
+       {"if known then work.asked = math.min(work.asked, known.asked) end", ""});
 
 CASE("once: waiters whose work is done leave, and learn of it") {
   lab.play(
@@ -78,9 +78,9 @@ CASE("once: waiters whose work is done leave, and learn of it") {
 }
 MUTANT("a waiter starts although it is done", {"elseif verdict then", "elseif false then"});
 MUTANT("waiters whose work is done are not woken", {"wake(owner, ended_as(kind))", ""});
-MUTANT("a waiter that left as done is only gone", {"if kind == 4 and what then", "if false then"});
+MUTANT("a waiter that left as done is only gone", {"if kind == 4 and work then", "if false then"});
 MUTANT("skips are not counted as done",
-       {"note_skip(record, not (kind == 4 and note) and ended_as(kind))", "note_skip(record)"});
+       {"count_skip(record, not (kind == 4 and note) and ended_as(kind))", "count_skip(record)"});
 
 // At most 64 a script; the next one is woken for the rest.
 CASE("once: however many are done, at most 64 leave in one script") {
@@ -134,7 +134,7 @@ CASE("once: the lock is not handed over to one that is done") {
   lab.play("A released; C holds; B done once=k");
 }
 MUTANT("the lock is handed to a waiter whose work is done",
-       {"local verdict = what and", "local verdict = false and"});
+       {"local verdict = work and", "local verdict = false and"});
 
 CASE("once: repeated requests mark once") {
   const Token token = lab.granted('A', asking("once=k"));
@@ -240,8 +240,8 @@ CASE("once: after so many failures nobody tries again") {
       "C refused day=2026-11-22 tries=2");
 }
 MUTANT("failures are not counted",
-       {"mark.failures, mark.failed = failures_of(what, mark) + 1, what.asked", ""});
-MUTANT("one that died did not fail", {"if what then note_failure(what) end\n", "\n"});
+       {"mark.failures, mark.failed = failures_of(work, mark) + 1, work.asked", ""});
+MUTANT("one that died did not fail", {"if work then note_failure(work) end\n", "\n"});
 
 // Else a server of a quorum whose clock is ahead does not learn that it was forgotten.
 CASE("once: a waiter learns of a failure no later than it was") {
@@ -267,7 +267,7 @@ CASE("once: failures count until a success, or for the distance") {
 MUTANT("failures outlive the success",
        {"failures = 0, failed = 0,\n", "failures = before.failures, failed = before.failed,\n"});
 MUTANT("failures count for ever",
-       {"if what.field == 'within' and mark.failed <= what.asked - what.span then return 0 end",
+       {"if work.field == 'within' and mark.failed <= work.asked - work.span then return 0 end",
         ""});
 
 CASE("once: marks are kept for a while after they were last asked for") {
@@ -283,7 +283,7 @@ CASE("once: marks are kept for a while after they were last asked for") {
   need(lab.end_of("once") > 0, "the marks have no end");
   lab.play("49h pass; H done day=2026-11-22; 2h pass; I granted day=2026-11-22");
 }
-MUTANT("asking does not keep a mark", {"  keep_mark(what)\n", ""});
+MUTANT("asking does not keep a mark", {"  keep_mark(work)\n", ""});
 MUTANT("the marks have no end",
        {"if call('PTTL', ONCE) < mark.kept - now then call('PEXPIREAT', ONCE, int(mark.kept)) end",
         ""});
@@ -366,7 +366,7 @@ CASE("once: a mark of the future is ignored") {
   lab.play("A runs within=1h; -2h pass; B granted within=1h; B released");
 }
 MUTANT("a mark of the future counts",
-       {"if mark.granted > now + what.span then return false end", ""});
+       {"if mark.granted > now + work.span then return false end", ""});
 
 CASE("once: with memory full it is marked, and found") {
   lab.play(
@@ -381,7 +381,7 @@ CASE("once: nothing is remembered of other runs") {
   need(lab.cli({"EXISTS", lab.key("once")}) == "0", "something is remembered");
 }
 MUTANT("failures are counted for all",
-       {"if not what or not what.max then return end", "if not what then return end"},
+       {"if not work or not work.max then return end", "if not work then return end"},
        {"if args.outcome == 'failed' and", "if args.outcome ~= 'succeeded' and"});
 
 }  // namespace

@@ -634,7 +634,7 @@ CASE("a waiter at rest notes its attempts") {
   need(beat_end(lab, 'B') == end, "a late attempt prolongs a heartbeat");
 }
 MUTANT("a waiter does not note its attempt",
-       {"  note_stamp(owner, stamp)\n  local ticket", "  local ticket"});
+       {"  store_stamp(owner, stamp)\n  local ticket", "  local ticket"});
 MUTANT("a late attempt keeps a waiter alive",
        {"if stamp > 0 and stamp < stamp_of(owner) then return {'gone'",
         "if queue_ticket(owner) then beat(owner) end if stamp > 0 and stamp < stamp_of(owner) then "

@@ -44,7 +44,7 @@ CASE("an acquire that arrives after its cancel takes nothing") {
   lab.play("A ended attempt=1; nobody holds; nobody waits; A granted attempt=2");
 }
 MUTANT("the cancel of an unknown owner is forgotten",
-       {"  note_stamp(owner, 2 * args.attempt + 1)\n", ""});
+       {"  store_stamp(owner, 2 * args.attempt + 1)\n", ""});
 
 // What is known of its attempts outlives the tombstone of an earlier one.
 CASE("a late cancel ends no confirmed hold, also after its tombstone") {
@@ -262,7 +262,7 @@ CASE("a mark that a server writes late is as old as its token") {
 }
 MUTANT("a mark that is written late is as old as the request",
        {"known and known.asked or since, in_time and since or since - (args.waited or 0)))",
-        "known and known.asked or what.asked))"});
+        "known and known.asked or work.asked))"});
 MUTANT("a mark that is written late is of one that did not wait",
        {"in_time and since or since - (args.waited or 0))", "since)"});
 MUTANT("a mark that is written late has a grant of its own",
@@ -311,7 +311,7 @@ CASE("what other servers have forgotten is forgotten here, too") {
            token,
        "others do not learn of it");
 }
-MUTANT("what others have forgotten counts", {"if what and args.forgotten then", "if false then"});
+MUTANT("what others have forgotten counts", {"if work and args.forgotten then", "if false then"});
 MUTANT("what is later than what others have forgotten is forgotten",
        {"if last and last <= through then", "if last then"});
 

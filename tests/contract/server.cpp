@@ -40,7 +40,7 @@ MUTANT("the first write of a claim needs memory", {"if held or ticket or done_re
 MUTANT("the first write of a heartbeat needs memory",
        {"if held or ticket or done_reply() then touch()", "if held or done_reply() then touch()"});
 MUTANT("the first write of a release needs memory",
-       {"touch()\nif how == 'yielded'", "if how == 'yielded'"});
+       {"touch()\nif ending == 'yielded'", "if ending == 'yielded'"});
 
 CASE("a key of a wrong type stops each script before it writes") {
   for (const char* suffix :

@@ -93,8 +93,8 @@ CASE("an inner run ends its own entry alone") {
   lab.play("A granted; A inner renewed; data lost; 1s pass; A inner released; A put back");
 }
 MUTANT("an inner run's end is the outer one's too",
-       {"add_tombstone(entry == '0' and owner or owner .. ':' .. entry, kind)",
-        "add_tombstone(owner, kind)"});
+       {"add_tombstone(entry == '0' and owner or owner .. ':' .. entry, ended_kind)",
+        "add_tombstone(owner, ended_kind)"});
 
 // The lock counts as held until the last of those who run under it has confirmed.
 CASE("a revoked lock is held until the inner and the outer run confirmed") {
@@ -110,8 +110,8 @@ CASE("a revoked lock is held until the inner and the outer run confirmed") {
   }
 }
 MUTANT("the first of those who run under a revoked lock frees it",
-       {"if how == 'released' and next(others) then",
-        "if how == 'released' and line.state ~= 'revoked' and next(others) then"});
+       {"if ending == 'released' and next(others) then",
+        "if ending == 'released' and line.state ~= 'revoked' and next(others) then"});
 MUTANT("the others who run under a revoked lock are not notified",
        {"wake(owner, 'revoked')\n  return", "return"});
 
@@ -226,8 +226,8 @@ MUTANT("not the least that is free",
        {"while used[line.slot] do line.slot = line.slot + 1 end",
         "for slot in pairs(used) do line.slot = math.max(line.slot, slot + 1) end"});
 MUTANT("the slot of a repeated acquire is another",
-       {"note_stamp(owner, stamp)\n  return {'granted', token = line.token, slot = line.slot}",
-        "note_stamp(owner, stamp)\n  return {'granted', token = line.token}"});
+       {"store_stamp(owner, stamp)\n  return {'granted', token = line.token, slot = line.slot}",
+        "store_stamp(owner, stamp)\n  return {'granted', token = line.token}"});
 
 // Two that end at once beside a third are followed by two of different slots.
 CASE("slots: those that are granted at once differ") {
