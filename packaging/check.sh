@@ -1,6 +1,6 @@
 #!/bin/sh
 # check.sh: builds rlock as it is released and runs the tests that find most mistakes, on a bare Debian 12 or 13: seven minutes.
-#   --commit    all others that a commit must pass, and those of what parses and decides under a sanitizer: ten minutes more
+#   --commit    all others that a commit must pass, and those of what parses and decides under a sanitizer: twenty minutes more
 #   --nightly   what is left: more seeds, longer, other servers, threads under a sanitizer, clang-tidy of all files, each file compiled by itself
 #   --install   installs what all tests need, and runs none
 # For speed the first two compile all files of a folder as one. Needs root or sudo only to install what is missing. Closes with what was skipped

@@ -107,7 +107,7 @@ another_form() {
   let_go old
 }
 
-@test "a run whose lock is suddenly of another form goes on until its lease ends, and warns" {
+@test "a run whose lock is suddenly of another form keeps its lease until that ends, and warns" {
   reset_server
   hold turned -t 12 --event-log log 2>err
   redis hset 'rlock:{turned}:meta' form 2 >/dev/null
