@@ -68,8 +68,9 @@ end
 
 -- Whether what it asks for is done, or failed too often, and nothing runs under its hold yet.
 local function done_reply()
+  if not work then return nil end
   local line = held_until(owner) and read_line(owner)
-  return work and not (line and line.state ~= 'granted') and decided(work) or nil
+  return not (line and line.state ~= 'granted') and decided(work) or nil
 end
 
 -- Forgets what another server of a quorum has forgotten.
@@ -110,11 +111,9 @@ if refusal then return redis.error_reply(refusal) end
 if held or ticket or done_reply() then touch() end
 if work and args.forgotten then forget_as_others() end
 if ticket then beat(owner) end  -- a waiter that asks before it was swept is in time
-sweep()
+if sweep() then ended, held, ticket = ended_reply(), held_until(owner), queue_ticket(owner) end  -- it may have ended its hold
 
-held, ticket = held_until(owner), queue_ticket(owner)
-local reply = ended_reply()  -- the sweep may have ended its hold
-              or settle_if_done() or held and claim(held) or ticket and stay(ticket) or enter()
+local reply = ended or settle_if_done() or held and claim(held) or ticket and stay(ticket) or enter()
 if work then
   -- A member of a quorum that was down does not know this token.
   local mark = read_mark(work.field)

@@ -25,6 +25,11 @@ for i = 1, #ARGV, 2 do args[ARGV[i]] = ARGV[i + 1] end
 
 local function int(n) return type(n) == 'number' and string.format('%.0f', n) or n end  -- `..` rounds to 14 digits
 
+-- The keys with a new member: they may be new themselves, and have no end then. For set_expiry().
+local grown = {}
+local function put_score(key, score, member) if call('ZADD', key, score, member) == 1 then grown[key] = true end end
+local function put_text(key, field, text) if call('HSET', key, field, text) == 1 then grown[key] = true end end
+
 local function n_holders() return call('ZCARD', HOLDERS) end
 local function n_waiters() return call('ZCARD', QUEUE) end
 local function least(set) return tonumber(call('ZRANGE', set, 0, 0, 'WITHSCORES')[2] or math.huge) end
@@ -56,6 +61,5 @@ local is_due = math.min(first_end_before, first_beat, first_tombstone) <= now or
 local wakes = {}          -- owner, event, owner, event...: of wake(), pushed by finish()
 local left_queue = 0      -- how many owners have left the queue: of dequeue(), for nudge_near()
 local must_retry = false  -- there is more to sweep or to grant: of sweep() and admit(), for the reply, and for the head
-local added = false       -- a key has a new member, so that it may be new itself, and has no end then: for set_expiry()
 local first_granted       -- the first waiter that admit() granted the lock: for the reply of force_unlock
 local excluded            -- an owner that admit() must not grant the lock: release sets it

@@ -26,7 +26,7 @@ elseif not id and not present_id then
 elseif present_id ~= seen or id and (ends <= now or tombstone(id)) then
   reply = {'changed'}
 elseif id then
-  -- The first write is one that a server refuses whose memory is full.
+  -- A server whose memory is full refuses the first write.
   store_holder(CLOSED, {state = 'closed', limit = 1, token = 0, since = now, ttl = 0, min_hold = 0, responsive = '0', id = id,
                         entries = '0:' .. int(ends), record = record}, ends)
   if before then add_tombstone(present_id, WAS_RELEASED) end

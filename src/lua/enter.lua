@@ -27,7 +27,7 @@ local function next_ticket()
   return math.max(now_us, (call('ZRANGE', QUEUE, -1, -1, 'WITHSCORES')[2] or 0) + 1)
 end
 
--- The ticket of one that joins, by the first of these that applies:
+-- The ticket of an owner that joins, by the first of these that applies:
 --   it replaces a waiter     the least of that one's, its own and that of an urgent one
 --   a quorum                 its own, the same on all servers; if its clock is ahead, the time here, or all later ones would be first
 --   it missed two claims     the last

@@ -9,7 +9,6 @@ local function finish(reply, caller)
   nudge_near()
   memory.head = head or NOBODY
   set_expiry()
-  save_memory()
   -- The client pushes what a server refused: the reply is then `wakes REPLY owner event...`.
   local unsent = {'wakes', reply_of(reply)}
   for i = 1, #wakes, 2 do

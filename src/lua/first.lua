@@ -1,4 +1,4 @@
--- first: moves a waiter to the head of the queue: one that may pass a closure before all, another one behind those. May be sent
+-- first: moves a waiter to the head of the queue: before all if it may pass a closure, else behind those that may. May be sent
 -- again.
 -- include: memory lines holders queue sweep acl finish
 -- Arguments:

@@ -1,4 +1,4 @@
--- heartbeat: keeps the position of an idle waiter alive, one that is far from the head. It never changes an order, so it may come
+-- heartbeat: keeps the position of an idle waiter that is far from the head. It never changes an order, so it may come
 -- late, twice or never. Not used over a quorum.
 -- Keys and clock are those of begin.lua, which this script does not include because of its cost.
 -- Arguments: owner

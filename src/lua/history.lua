@@ -10,8 +10,9 @@
 local function write_history(row, place)
   if memory.keep == 0 then return call('DEL', HISTORY) end
   if place then return call('LSET', HISTORY, place, words_of(row)) end
-  added = true
-  if call('LPUSH', HISTORY, words_of(row)) > memory.keep then call('LTRIM', HISTORY, 0, memory.keep - 1) end
+  local length = call('LPUSH', HISTORY, words_of(row))
+  if length == 1 then grown[HISTORY] = true end
+  if length > memory.keep then call('LTRIM', HISTORY, 0, memory.keep - 1) end
 end
 
 -- The place of the row of the run with this token, and the row.

@@ -5,8 +5,8 @@
 local function held_until(owner) return tonumber(call('ZSCORE', HOLDERS, owner) or nil) end
 
 local function store_holder(owner, line, ends)
-  added = call('ZADD', HOLDERS, ends, owner) == 1 or added
-  added = call('ZADD', LIMITS, line.limit, owner) == 1 or added
+  put_score(HOLDERS, ends, owner)
+  put_score(LIMITS, line.limit, owner)
   write_line(owner, line)
 end
 
@@ -54,7 +54,7 @@ local function some_holder()
   return two[at] and describe(two[at], tonumber(two[at + 1])) or false
 end
 
--- Why the lock is not granted now: it is closed, to one that does not pass, or held.
+-- Why the lock is not granted now: it is closed, and the owner may not pass, or it is held.
 local function obstacle(passes)
   local ends = not passes and closed_until()
   return ends and describe(CLOSED, ends) or some_holder()
@@ -76,7 +76,7 @@ end
 local function is_numbered(limit) return limit > 1 and limit <= MOST_SLOTS end
 
 -- Whether one more holder with this limit stays within the limits of all holders, its own included. A closure does not count
--- for one that passes it.
+-- for an owner that passes it.
 local function fits(limit, passes)
   local others, two = n_holders(), call('ZRANGE', LIMITS, 0, 1, 'WITHSCORES')
   if others == 0 then return true end

@@ -4,12 +4,10 @@
 --
 -- The words of a line: state (waiting, granted, held, revoked, cooldown, closed), limit, token, since, ttl, min_hold, responsive
 -- (see RLOCK_RUN); entries, id:end,id:end; slot; once, span, asked, max (what is done once); supersede; while_closed; id (of a
--- closure); result (how the outer run ended, while nested runs go on); counted (the lease ended before, and was put back).
-local RLOCK_RUN = '2'  -- who responds when its lock is broken: nobody (0), one that renews for the steps of another (1), or rlock run
+-- closure); result (how the outer run ended, while nested runs keep the lock); counted (the lease ended before, and was put back).
+local RLOCK_RUN = '2'  -- who responds when its lock is broken: nobody (0), a renewer of steps (1), or rlock run
 
-local function write_line(owner, line)
-  added = call('HSET', WHO, owner, words_of(line)) == 1 or added
-end
+local function write_line(owner, line) put_text(WHO, owner, words_of(line)) end
 
 -- A holder whose line was deleted is taken for a live run, with the token 0, until its renewal brings the line back.
 local function read_line(owner)
@@ -23,7 +21,7 @@ local function read_line(owner)
           token = 0, since = now, ttl = 0, min_hold = 0, responsive = cools and '0' or RLOCK_RUN, entries = '0:' .. ends, record = ''}
 end
 
--- The entries of a line that go on: id to end. Usually it has one, 0.
+-- The entries of a line whose leases have not ended: id to end. Usually it has one, 0.
 local function live_entries(line)
   local entries = {}
   for id, ends in string.gmatch(line.entries or '', '(%w+):(%d+)') do
@@ -46,9 +44,9 @@ end
 local function forget_line(owner) call('HDEL', WHO, owner) end
 
 local function note_of(owner) return call('HGET', WHO, '!' .. owner) or '' end
-local function store_note(owner, note) added = call('HSET', WHO, '!' .. owner, note) == 1 or added end
+local function store_note(owner, note) put_text(WHO, '!' .. owner, note) end
 
 local function stamp_of(owner) return tonumber(call('HGET', WHO, '#' .. owner) or 0) end
 local function store_stamp(owner, stamp)
-  if stamp > 0 then added = call('HSET', WHO, '#' .. owner, stamp) == 1 or added end
+  if stamp > 0 then put_text(WHO, '#' .. owner, stamp) end
 end

@@ -44,7 +44,6 @@ local function save_memory()
     if value ~= stored[name] then
       fields[#fields + 1] = name
       fields[#fields + 1] = int(value)
-      stored[name] = value
     end
   end
   if #fields > 0 then call('HSET', META, unpack(fields)) end
@@ -55,17 +54,19 @@ end
 -- writes after it pass.
 local function touch() call('PEXPIREAT', META, math.max(memory.expires, now + KEPT)) end
 
--- All keys end together, 30 days after the last use, lease, min-hold and tombstone. Their ends are up to an hour later, so that
--- renewals and heartbeats rarely move them; what adds something does, because its key may be new: one that runs empty is deleted
--- with its end. The memory comes last: where the ACL denies HSET, the other keys have an end already.
+-- All keys end together, 30 days after the last use, lease, min-hold and tombstone. Their ends are up to an hour later, so that a
+-- script moves them once an hour; a key that may be new is given the same end. The memory comes last: where the ACL denies HSET,
+-- the other keys have an end already.
 local function set_expiry()
   local last_lease = tonumber(call('ZRANGE', HOLDERS, -1, -1, 'WITHSCORES')[2] or 0)
   local needed = math.max(now, last_lease, memory.lasts) + KEPT
-  if not added and needed <= memory.expires then return end
-  memory.expires = needed + HOUR
-  for _, key in ipairs({HOLDERS, LIMITS, QUEUE, ALIVE, WHO, RELEASED, HISTORY}) do call('PEXPIREAT', key, memory.expires) end
+  local must_move = needed > memory.expires
+  if must_move then memory.expires = needed + HOUR end
+  for _, key in ipairs({HOLDERS, LIMITS, QUEUE, ALIVE, WHO, RELEASED, HISTORY}) do
+    if must_move or grown[key] then call('PEXPIREAT', key, memory.expires) end
+  end
   save_memory()
-  call('PEXPIREAT', META, memory.expires)
+  if must_move then call('PEXPIREAT', META, memory.expires) end
 end
 
 -- Numbers come from a counter and a clock: neither a loss of data nor a clock that is set back repeats one.

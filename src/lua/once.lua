@@ -71,7 +71,7 @@ local function is_done(work, mark)
   return mark.granted > work.asked or mark.asked > work.asked - work.span
 end
 
--- Of `within` only what failed in the distance before the one that asks.
+-- Of `within` only what failed in the distance before this owner asked.
 local function failures_of(work, mark)
   if work.field == 'within' and mark.failed <= work.asked - work.span then return 0 end
   return mark.failures

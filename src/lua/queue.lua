@@ -2,8 +2,8 @@
 -- QUEUE, owner to its ticket, and ALIVE, owner to the end of its heartbeat; and how waiters are woken.
 
 local function queue_ticket(owner) return tonumber(call('ZSCORE', QUEUE, owner) or nil) end
-local function set_place(owner, ticket) added = call('ZADD', QUEUE, int(ticket), owner) == 1 or added end
-local function set_heartbeat(owner, ends) added = call('ZADD', ALIVE, ends, owner) == 1 or added end
+local function set_place(owner, ticket) put_score(QUEUE, int(ticket), owner) end
+local function set_heartbeat(owner, ends) put_score(ALIVE, ends, owner) end
 
 local function head_of_queue() return call('ZRANGE', QUEUE, 0, 0)[1] end
 

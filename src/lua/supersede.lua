@@ -9,7 +9,7 @@ end
 local function newest_number() return supersedes ~= '+' and tonumber(supersedes) end
 local function number_of(line) return line.supersede ~= '+' and tonumber(line.supersede) end
 
--- The reply to an owner that is older than one that waits, or than one that was granted the lock before. An owner with a ticket
+-- The reply to an owner that is older than a waiter, or than an owner that was granted the lock before. An owner with a ticket
 -- comes back: it was swept, or a newer one took its place, and has the same ticket.
 local function superseded_reply()
   local number, newest, waits = newest_number(), read_mark('newest'), read_waits()

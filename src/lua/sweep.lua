@@ -86,13 +86,15 @@ local function rebuild_limits()
     end
     call('ZADD', LIMITS, unpack(pairs_of))
   end
-  added = true
+  grown[LIMITS] = true
 end
 
+-- Returns whether anything was due.
 local function sweep()
-  if not is_due then return end
+  if not is_due then return false end
   sweep_holders()
   sweep_waiters()
   if limits_differ then rebuild_limits() end
   sweep_tombstones()
+  return true
 end

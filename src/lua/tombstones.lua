@@ -15,8 +15,7 @@ local function tombstone(owner) return kind_of(call('ZSCORE', RELEASED, owner)) 
 local function add_tombstone(owner, kind, lease_end)
   local before = call('ZSCORE', RELEASED, owner)
   local kept_until = math.max(now + TOMBSTONE, lease_end or 0, before and math.floor(before / 16) or 0)
-  call('ZADD', RELEASED, kept_until * 16 + math.max(kind, kind_of(before) or kind), owner)
-  added = true
+  put_score(RELEASED, kept_until * 16 + math.max(kind, kind_of(before) or kind), owner)
   -- A new key has an end at once, in case the ACL denies a later command: then a client has cancelled what it was denied.
   if first_tombstone == math.huge then call('PEXPIREAT', RELEASED, now + KEPT) end
   memory.lasts = math.max(memory.lasts, lease_end or 0)

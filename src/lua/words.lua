@@ -7,9 +7,10 @@ local NUMBERS = {
 }
 
 local function read_words(text)
-  local head, record = string.match(text, '^(.-)| (.*)$')
-  local facts = {record = record or ''}
-  for name, value in string.gmatch(head or '', '(!?[%w_]+)=(%S*)') do
+  local bar = string.find(text, '| ', 1, true)
+  if not bar then return {record = ''} end
+  local facts = {record = string.sub(text, bar + 2)}
+  for name, value in string.gmatch(string.sub(text, 1, bar - 1), '(!?[%w_]+)=(%S*)') do
     facts[name] = NUMBERS[name] and tonumber(value) or value
   end
   return facts

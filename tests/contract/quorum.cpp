@@ -33,7 +33,7 @@ MUTANT("an older attempt is accepted",
        {"if stamp > 0 and stamp < stamp_of(owner) then", "if false then"},
        {"2 * args.attempt + 1 <= stamp_of(owner) then", "false then"});
 MUTANT("the number of the attempt is not kept",
-       {"if stamp > 0 then added = call('HSET', WHO, '#' .. owner, stamp) == 1 or added end", ""});
+       {"if stamp > 0 then put_text(WHO, '#' .. owner, stamp) end", ""});
 MUTANT("the number of the attempt is not read",
        {"tonumber(call('HGET', WHO, '#' .. owner) or 0)", "0"});
 MUTANT("an older write-back is accepted",

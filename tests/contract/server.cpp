@@ -504,14 +504,13 @@ CASE("all keys of a lock have one end after each step") {
   }
 }
 MUTANT("a line that is made again has no end",
-       {"added = call('HSET', WHO, owner, words_of(line)) == 1 or added",
-        "call('HSET', WHO, owner, words_of(line))"});
+       {"call('HSET', key, field, text) == 1", "call('HSET', key, field, text) > 1"});
 MUTANT("a queue that is made again has no end",
-       {"added = call('ZADD', QUEUE, int(ticket), owner) == 1 or added",
-        "call('ZADD', QUEUE, int(ticket), owner)"});
+       {"put_score(QUEUE, int(ticket), owner)", "call('ZADD', QUEUE, int(ticket), owner)"});
 MUTANT("heartbeats that are made again have no end",
-       {"added = call('ZADD', ALIVE, ends, owner) == 1 or added",
-        "call('ZADD', ALIVE, ends, owner)"});
+       {"put_score(ALIVE, ends, owner)", "call('ZADD', ALIVE, ends, owner)"});
+MUTANT("a history that is made again has no end",
+       {"if length == 1 then grown[HISTORY] = true end", ""});
 
 // Either it is moved, or nothing is changed.
 CASE("first: where the heartbeats vanished it does not fail half-way") {
