@@ -7,7 +7,7 @@
 #include <vector>
 
 // The one description of every command and option: the parser, --help, rlock(1) and the completion
-// scripts are all made from it. The rows are in options.cpp.
+// scripts are all made from it. The rows are in commands.cpp and options.cpp.
 namespace rlock::cli {
 
 enum class CommandId : uint8_t {

@@ -1,0 +1,242 @@
+#include "cli/options/options.hpp"
+
+#include <iterator>
+
+namespace rlock::cli {
+namespace {
+
+// In the order in which the help lists them.
+constexpr CommandRow kCommands[] = {
+    {{CommandId::run, "run",
+      "run [options] NAME -- COMMAND [ARG...]\n"
+      "run [options] NAME -c 'shell text'",
+      "hold the lock while a command runs"},
+     "Waits for the lock NAME, runs COMMAND under it, keeps the lease alive, releases the lock "
+     "when COMMAND has ended, and exits as COMMAND did. Everything after the first -- is the "
+     "command, executed directly, without a shell. Its environment contains RLOCK_NAME, "
+     "RLOCK_OWNER, RLOCK_TOKEN (the fencing token) and RLOCK_HELD, which lets an rlock run of NAME "
+     "inside COMMAND enter the lock at once; such nested runs do not exclude each other. If the "
+     "lease is lost, rlock ends COMMAND and everything that it started.\n"
+     "Durations: 500ms, 10s, 5m, 1h30m, 2d, or a number of seconds.\n"
+     "Exit status: the command's own, or 128+N when signal N ended it. 64 wrong usage, 65 a key of "
+     "the lock is not rlock's, 69 no server answered, 70 internal error, 71 system error, 75 the "
+     "lock is busy, 76 the lease was lost, 77 the server denied access, 78 configuration error, "
+     "124 --max-run ended the command, 126 the command cannot be executed, 127 the command was not "
+     "found.",
+     "rlock run nightly -- /usr/local/bin/backup /srv\n"
+     "rlock run -q --once-per day report -- make report   # one host does it\n"
+     "rlock run -w 10m --max-run 1h deploy -- ./deploy.sh\n"
+     "rlock run --once \"$GIT_SHA\" migrate -- ./migrate  # one replica does it\n"
+     "rlock run db -c 'pg_dump app | gzip >app.gz'"},
+    {{CommandId::acquire, "acquire", "acquire [options] NAME", "hold a lock across separate steps"},
+     "Waits for the lock NAME, prints the owner id and nothing else, and exits. The lock stays "
+     "held until rlock release, or until its lease ends. It needs either --ttl, longer than the "
+     "steps take from one rlock renew to the next, or --renew-while.\n"
+     "With --renew-while a small background process renews the lease (60s, or --ttl) while the "
+     "process PID lives, and releases the lock when PID exits. If the lock is lost or broken, "
+     "nothing ends the steps: the background process prints a line on the standard error of PID "
+     "and exits, and rlock renew and rlock release exit with 76. No signal but KILL ends it while "
+     "PID lives: a TERM to every process of a job must not free the lock under a step that goes "
+     "on. Name a process that outlives all steps: if each step is a shell of its own, as in "
+     "many CI systems, that is $PPID, not $$.\n"
+     "rlock status shows PID as the holder; without --renew-while, the process that ran rlock "
+     "acquire.\n"
+     "Exit status: 0 when the lock is held. 64 wrong usage, 65 a key of the lock is not rlock's, "
+     "69 no server answered, 71 system error, or rlock could not print the owner id (the lock is "
+     "then not held), 75 the lock is busy, 77 the server denied access, 78 configuration error.",
+     "owner=$(rlock acquire deploy --ttl 15m -w 10m) || exit\n"
+     "owner=$(rlock acquire deploy --renew-while $$) || exit\n"
+     "rlock acquire deploy --ttl 15m --json | jq .token"},
+    {{CommandId::renew, "renew", "renew [options] NAME --owner ID",
+      "extend the lease of a lock that acquire took"},
+     "Extends the lease of the owner that rlock acquire printed: it then lasts for --ttl from now, "
+     "or for its previous length. rlock never shortens a lease. With --token and --ttl it restores "
+     "a lease that has ended, or that the server lost, if nobody can have held the lock since.\n"
+     "Exit status: 0 when the lease was extended. 76 when the lock is no longer this owner's: the "
+     "message says why, and who holds it.",
+     "rlock renew deploy --owner \"$owner\"\n"
+     "rlock renew deploy --owner \"$owner\" --ttl 1h --token \"$token\""},
+    {{CommandId::release, "release", "release [options] NAME --owner ID",
+      "release a lock that acquire took"},
+     "Releases the lock NAME of the owner that rlock acquire printed.\n"
+     "Exit status: 0, also if this owner has already released the lock. 75 if a live rlock run "
+     "holds the lock, which only force-unlock breaks. 76 if the lock was no longer this owner's: "
+     "its lease had ended, or an operator broke it.",
+     "rlock release deploy --owner \"$owner\""},
+    {{CommandId::status, "status", "status [options] [NAME...]", "show who holds which lock"},
+     "Shows who holds each NAME; without NAME, lists the locks with the prefix that are held, "
+     "waited for, broken or in a cool-down, and counts the others. NAME may be a pattern, in which "
+     "* matches any text and ? one character: quote it.\n"
+     "Exit status: 0. With -q and a NAME: 0 if it is held (with --owner: by that owner), 1 if it "
+     "is not.",
+     "rlock status\n"
+     "rlock status --all    # free ones, too\n"
+     "rlock status nightly deploy\n"
+     "rlock status 'team-1/*'\n"
+     "rlock status -q nightly && echo running\n"
+     "rlock status --json | jq '.locks[] | select(.state == \"held\") | .name'"},
+    {{CommandId::queue, "queue", "queue [options] [NAME]", "list the waiters, in order"},
+     "Lists the waiters for NAME, in the order in which they will get the lock; without NAME, "
+     "those of all locks. STARTS IN is when each of the first 128 can expect it, if every run "
+     "takes the median of the successful ones in the history; it is not shown after fewer than "
+     "three. --remove removes one waiter from the queue: its rlock exits with 75 and reports who "
+     "removed it. --first moves one to the head.\n"
+     "Exit status: 0, also if there was nobody to remove or to move. 64 if OWNER fits several "
+     "waiters. 75 if the owner holds the lock.",
+     "rlock queue            # of all locks\n"
+     "rlock queue deploy\n"
+     "rlock queue deploy --remove 2\n"
+     "rlock queue deploy --remove 6f1c9a\n"
+     "rlock queue deploy --first 3 --reason 'customers wait'"},
+    {{CommandId::watch, "watch", "watch [options] [NAME...]", "look at locks as they change"},
+     "On a terminal, shows a table of the locks NAME that is kept up to date; without NAME, of "
+     "every lock under the prefix that is held, waited for or cooling down. NAME may be a pattern, "
+     "as for status. ENDS is when the run would end if it took as long as the successful ones "
+     "before it, and AGE how old the line is. The arrow keys or j and k move, enter shows the "
+     "queue of a lock and leads back, q quits. When the server does not answer, the last table "
+     "stays, with its age, until the server is back.\n"
+     "Elsewhere, or with --json, prints one JSON object for each difference between two looks: at "
+     "first one for each lock. watch changes nothing at the server, and sends at most two commands "
+     "a second, beyond 20 locks four, one of which reads up to 100 locks.\n"
+     "Exit status: 0. 69 or 77 when the server cannot be reached at the start.",
+     "rlock watch\n"
+     "rlock watch nightly 'team-1/*'\n"
+     "rlock watch --json | jq -c 'select(.lock.state == \"held\")'"},
+    {{CommandId::force_unlock, "force-unlock", "force-unlock [options] NAME",
+      "break a lock, as an operator"},
+     "Shows who holds the lock NAME, asks for confirmation, and breaks the lock. The holder's "
+     "rlock ends its command, exits with 76 and reports who broke the lock and why. The next "
+     "holder starts when the old one has confirmed that its command has ended, or when the lease "
+     "ends. rlock cannot end the steps under a lock of rlock acquire: their next rlock renew or "
+     "release exits with 76. If nothing renews such a lock, the next holder starts at once.\n"
+     "Exit status: 0, also if nobody holds NAME. 64 if there are several holders and no option "
+     "chooses among them, or if rlock is not on a terminal and --yes is missing. 75 if --owner or "
+     "--token no longer match; nothing was changed.",
+     "rlock force-unlock deploy\n"
+     "rlock force-unlock deploy --token 1763690000123456 --reason 'host is gone'"},
+    {{CommandId::close, "close", "close [options] NAME...", "grant a lock to nobody for some time"},
+     "Closes each lock NAME until a time: nobody is granted it. Who holds it goes on, as do nested "
+     "runs, and rlock lists them. Who waits keeps the place in the queue; who comes joins the "
+     "queue, or is refused if it does not wait. rlock run has an option to pass. NAME may be a "
+     "pattern, as for status: it closes the locks that exist now. Closing a closed lock again "
+     "replaces the time and the reason.\n"
+     "A closure is data of the server: if the server loses it, the lock is open.\n"
+     "Exit status: 0. 64 without --for or --until, and if no lock matches a pattern: then nothing "
+     "was closed. 69 if no server answered: the lock may be closed. 75 if somebody holds the lock "
+     "after the time of --wait, or if somebody else closed or opened it at the same moment.",
+     "rlock close deploy --for 2h --reason 'database upgrade'\n"
+     "rlock close 'prod-*' --until 18:00\n"
+     "rlock close deploy --for 2h -w 10m && ./upgrade; rlock open deploy"},
+    {{CommandId::open, "open", "open [options] NAME...", "open a lock that close has closed"},
+     "Opens each lock NAME before the end of its closure: the first in the queue gets it. NAME may "
+     "be a pattern, as for status.\n"
+     "Exit status: 0, also if NAME is open. 75 if somebody else closed or opened it at the same "
+     "moment.",
+     "rlock open deploy"},
+    {{CommandId::history, "history", "history [options] [NAME]", "show the last runs"},
+     "Shows the last runs under the lock NAME, newest first; without NAME, those of all locks. "
+     "Each run has a result: exit N, signal N, released (by rlock release), expired (the lease "
+     "ended, because the host or its rlock died), lost, forced (an operator broke the lock), "
+     "max-run, no-guard (its guard was killed), no-renewal (no thread could be started) or stopped "
+     "(rlock was asked to stop, and the command returned 0). The list also shows the runs that "
+     "were skipped because the lock was busy. The server keeps the last 100 rows of each lock (or "
+     "as many as the last run chose), for 30 days.\n"
+     "Exit status: 0.",
+     "rlock history nightly\n"
+     "rlock history -n 50    # of all locks\n"
+     "rlock history nightly -n 1 --json | jq '.runs[0].exit_code'"},
+    {{CommandId::forget, "forget", "forget [options] NAME", "let done work be done again"},
+     "Forgets, after asking for confirmation, what was recorded of runs that do the work under "
+     "NAME once only: their successes and failures, and the greatest number that superseded "
+     "others. The next such run then runs its command. NAME is no pattern. It does not touch who "
+     "holds the lock or waits for it, nor the history.\n"
+     "Exit status: 0, also if nothing was recorded. 64 if rlock is not on a terminal and --yes is "
+     "missing. 75 if it was not confirmed; nothing was changed.",
+     "rlock forget migrate --once \"$GIT_SHA\"\n"
+     "rlock forget nightly --yes"},
+    {{CommandId::metrics, "metrics", "metrics [options] [NAME...]", "print metrics for Prometheus"},
+     "Prints the locks NAME in the text format of Prometheus, for example for the textfile "
+     "collector of node_exporter: holders, waiters, the oldest wait, how long the lock has been "
+     "held, the last success and failure, the last duration, and counters of runs, failures, "
+     "losses, skips and done. NAME may be a pattern, as for status. Without NAME it prints the "
+     "locks that are held, waited for or were run under within 24 hours; at most 1000 locks, the "
+     "others are counted. It reads every lock under the prefix for that: if there are tens of "
+     "thousands, give names or patterns.\n"
+     "Exit status: 0. 69 or 77 when the server cannot be reached: then it prints only rlock_up 0.",
+     "rlock metrics --output /var/lib/prometheus/node-exporter/rlock.prom\n"
+     "rlock metrics nightly 'team-1/*'"},
+    {{CommandId::check, "check", "check [options] NAME",
+      "check a lock, as a plugin of a monitoring system"},
+     "Checks the runs under the lock NAME, for Nagios, Icinga and others that run its plugins: "
+     "prints one line, with performance data. The last success and failure are known for 30 days, "
+     "whatever rlock history lists.\n"
+     "Exit status: 0 if all is well. 1 if the last run failed, or a --max option is exceeded; with "
+     "--critical 2. 2 if no run succeeded --within the time, also if NAME was never held. 3 if "
+     "rlock cannot find out: for a usage error, a server that cannot be reached, and without "
+     "--within a NAME that was never held.",
+     "rlock check nightly --within 26h\n"
+     "rlock check deploy --max-held 2h --max-wait 10m --max-waiters 5 --critical"},
+    {{CommandId::doctor, "doctor", "doctor [options]",
+      "check whether the server can hold locks safely"},
+     "Checks each server of the URL, and prints ok, warn or fail for each check and what to do "
+     "about it. It checks whether the server answers, its version, whether this user may run the "
+     "commands that rlock needs (and prints the smallest ACL rule that works), the server's role, "
+     "its eviction policy, what a restart loses, its clock compared with this host's, the round "
+     "trip, whether the connection is encrypted, and whether the servers of a quorum are all "
+     "different. It writes only keys of its own and removes them.\n"
+     "Exit status: 0, also with warnings. 1 if a check failed; with --strict, also for a warning. "
+     "64 wrong usage, 78 configuration error.",
+     "rlock doctor\n"
+     "rlock doctor --json | jq '.servers[].checks[] | select(.state != \"ok\")'"},
+    {{CommandId::config, "config", "config [options]", "show each setting and where it comes from"},
+     "Prints each setting that applies to rlock run, and its source: the option, the environment "
+     "variable, the line of the configuration file, or the default. It hides passwords, but not "
+     "what is written into a password-command, and asks no server.\n"
+     "Exit status: 0. 64 wrong usage, 78 a configuration file cannot be used.",
+     "rlock config\n"
+     "rlock config --json | jq -r '.settings[] | select(.setting == \"url\").place'"},
+    {{CommandId::local, "local", "local [options] stop", "end the private server of local:"},
+     "Ends the server of the folder that the URL local: or local:/DIR names; without a URL, of the "
+     "default folder. It does not end it while somebody holds or waits for a lock under the "
+     "prefix, and shows who does. The server keeps what it has stored, and the next rlock that "
+     "needs it starts it again.\n"
+     "Exit status: 0, also if no server was running. 64 if the URL is not local:. 75 if a lock is "
+     "held.",
+     "rlock local stop\n"
+     "rlock --url local:/srv/locks local stop"},
+    {{CommandId::completion, "completion", "completion bash|zsh|fish",
+      "print a completion script for a shell"},
+     "Prints a script that makes the shell complete commands, options and their values, the names "
+     "of locks, and the command after --. Packages install this script; otherwise load it in a "
+     "start-up file of the shell.\n"
+     "Exit status: 0. 64 for any other shell.",
+     "source <(rlock completion bash)   # in ~/.bashrc\n"
+     "source <(rlock completion zsh)    # in ~/.zshrc, after compinit\n"
+     "rlock completion fish >~/.config/fish/completions/rlock.fish"},
+};
+
+constexpr bool commands_in_order() {
+  for (size_t i = 0; i < std::size(kCommands); ++i) {
+    if (static_cast<size_t>(kCommands[i].id) != i) return false;
+  }
+  return true;
+}
+static_assert(commands_in_order(), "row_of() uses the enumerator as the index");
+
+}  // namespace
+
+std::span<const CommandRow> commands() {
+  return kCommands;
+}
+const CommandRow& row_of(CommandId id) {
+  return kCommands[static_cast<size_t>(id)];
+}
+
+const CommandRow* find_command(std::string_view name) {
+  for (const CommandRow& row : kCommands) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+}  // namespace rlock::cli
