@@ -22,7 +22,7 @@ constexpr std::array kCommandFunctions{
     config_command,  local_command,   completion_command};
 static_assert(kCommandFunctions.size() == static_cast<size_t>(CommandId::completion) + 1);
 
-Result<int> run_invocation(Invocation& invocation) {
+Result<Report> run_invocation(Invocation& invocation) {
   if (invocation.command != CommandId::completion) {
     TRY(auto warnings,
         apply_config(invocation, system_getenv, default_config_files(system_getenv)));
@@ -31,6 +31,10 @@ Result<int> run_invocation(Invocation& invocation) {
     }
   }
   return kCommandFunctions[static_cast<size_t>(invocation.command)](invocation);
+}
+
+Report failed(const Error& error, std::optional<CommandId> command) {
+  return command == CommandId::check ? unknown_check(error) : failure(error);
 }
 
 struct Dispatcher {
@@ -47,10 +51,9 @@ struct Dispatcher {
     return kUsage;
   }
   int operator()(Invocation& invocation) const {
-    auto code = run_invocation(invocation);
-    if (code) return *code;
-    if (invocation.command == CommandId::check) return unknown_check(code.error());
-    return fail(code.error(), invocation.choices);
+    auto report = run_invocation(invocation);
+    if (!report) report = failed(report.error(), invocation.command);
+    return print_report(*report, invocation.choices);
   }
 };
 
@@ -58,10 +61,9 @@ int dispatch(const std::vector<std::string>& words) {
   if (auto code = hidden_command(words)) return *code;
   auto command_line = parse(words);
   if (command_line) return std::visit(Dispatcher{}, *command_line);
-  if (named_command(words) == CommandId::check) return unknown_check(command_line.error());
   Choices choices;
   if (asks_for_json(words)) choices.set(Opt::json, {"true"});
-  return fail(command_line.error(), choices);
+  return print_report(failed(command_line.error(), named_command(words)), choices);
 }
 
 int run_program(int argc, char** argv) {

@@ -16,36 +16,6 @@
 
 namespace rlock::cli {
 
-Verbosity verbosity_of(const Choices& choices) {
-  if (choices.has(Opt::quiet)) return Verbosity::quiet;
-  return choices.has(Opt::verbose) ? Verbosity::verbose : Verbosity::normal;
-}
-
-int print_error(const Error& error, const Subject& subject) {
-  const auto& lock = subject.lock;
-  bool named = !lock || error.text.find("\"" + *lock + "\"") != error.text.npos;
-  print_message((named ? "" : in_quotes(*lock) + ": ") + util::printable(error.text) +
-                std::string(next_step(error.kind)));
-  return exit_code(error.kind);
-}
-
-int fail(const Error& error, const Choices& choices, const Subject& subject) {
-  const int code = print_error(error, subject);
-  return choices.has(Opt::json) ? print_result(error_json(error, subject), code) : code;
-}
-
-int report_missing(const std::vector<Error>& missing) {
-  for (const Error& why : missing) print_error(why);
-  return missing.empty() ? kSuccess : exit_code(missing.front().kind);
-}
-
-int print_result(const std::string& output, int code) {
-  auto written = print(output);
-  if (written) return code;
-  print_message(written.error().text);
-  return exit_code(written.error().kind);
-}
-
 namespace {
 
 // Words after `--` are names, too.

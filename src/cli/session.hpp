@@ -7,39 +7,17 @@
 #include <vector>
 
 #include "cli/options/parse.hpp"
-#include "cli/output/json.hpp"
+#include "cli/report.hpp"
 #include "lock/poller.hpp"
 #include "redis/open.hpp"
 
-// What the commands share: which locks they are about, their requests to the server, how they
-// report a failure.
+// What the commands share: which locks they are about, and their requests to the server.
 namespace rlock::cli {
-
-enum class Verbosity { quiet, normal, verbose };  // -q, neither, -v
-Verbosity verbosity_of(const Choices& choices);
-
-// Prints the error as one line on stderr, with the lock that it is about. Returns its exit code.
-int print_error(const Error& error, const Subject& subject = {});
-
-// As print_error(), with --json its document on stdout, too. `run` has
-// no --json: its stdout belongs to the command.
-int fail(const Error& error, const Choices& choices, const Subject& subject = {});
-
-// The exit code of a command that knows what it is about; fail() of its error.
-inline int code_of(const Result<int>& code, const Choices& choices, const Subject& subject) {
-  return code ? *code : fail(code.error(), choices, subject);
-}
 
 // Whether the error is about one lock, which may be passed over, not about the server.
 inline bool concerns_one_lock(const Error& error) {
   return error.kind == ErrorKind::wrong_type || redis::is_of_other_version(error);
 }
-
-// Prints why a part of a listing is missing. The exit code: that of the first error.
-int report_missing(const std::vector<Error>& missing);
-
-// Prints the output of a command that did its work. Returns `code`, or 71 if it cannot be written.
-int print_result(const std::string& output, int code = 0);
 
 // The one NAME of `rlock COMMAND NAME`; words after `--` are names, too.
 Result<lock::LockName> only_name(const Invocation& invocation);

@@ -92,21 +92,21 @@ Result<std::optional<run::BackgroundRenewer>> background_renewer_for(const RunSe
 }
 
 // Reports why the lock was not acquired, as `run` does for a command that did not start.
-int report_not_acquired(const run::RunOutcome& outcome, const MessageContext& context,
-                        const Choices& choices) {
-  if (const auto* error = std::get_if<Error>(&outcome)) {
-    return fail(*error, choices, {context.name});
-  }
+Report report_not_acquired(const run::RunOutcome& outcome, const MessageContext& context,
+                           Verbosity verbosity) {
+  const Subject subject{context.name};
+  if (const auto* error = std::get_if<Error>(&outcome)) return failure(*error, subject);
   if (std::holds_alternative<run::LeaseLost>(outcome)) {
-    return fail({ErrorKind::lost, "the lease ended before it could be used"}, choices,
-                {context.name});
+    return failure({ErrorKind::lost, "the lease ended before it could be used"}, subject);
   }
   const RunExit run_exit = to_exit(outcome, context);
-  const int code = report_exit(run_exit, verbosity_of(choices));
-  if (!choices.has(Opt::json)) return code;
+  const int code = report_exit(run_exit, verbosity);
   const Error busy{ErrorKind::busy, run_exit.message};
-  return print_result(error_json(busy, {context.name}, {code, run_exit.kind, run_exit.holder}),
-                      code);
+  return {[=] {
+            return error_json(busy, subject, {code, run_exit.kind, run_exit.holder});
+          },
+          {},
+          code};
 }
 
 // Releases the lock: the caller did not learn its owner.
@@ -136,9 +136,9 @@ std::string lease_json(const lock::AcquireCall& claim, const run::HeldLock& held
   return acquire_json(claim, held_lock.token, held_lock.slot, left, wall_clock());
 }
 
-Result<int> report_acquired(const run::HeldLock& held_lock, const RunSettings& settings,
-                            std::optional<run::BackgroundRenewer> background_renewer,
-                            Session& session, const Choices& choices) {
+Result<Report> report_acquired(const run::HeldLock& held_lock, const RunSettings& settings,
+                               std::optional<run::BackgroundRenewer> background_renewer,
+                               Session& session, const Choices& choices) {
   const lock::AcquireCall& claim = settings.plan.claim;
   const lock::GrantReach reach = complete_grant(session.store());
   if (background_renewer) {
@@ -150,11 +150,11 @@ Result<int> report_acquired(const run::HeldLock& held_lock, const RunSettings& s
             WithoutReader::error);
   if (!printed) return released_after(printed.error(), settings, session);
   if (background_renewer) background_renewer->keep();
-  return 0;
+  return Report{};
 }
 
-Result<int> acquire(RunSettings settings, Session& session, run::Signals& signals,
-                    const Choices& choices) {
+Result<Report> acquire(RunSettings settings, Session& session, run::Signals& signals,
+                       const Choices& choices) {
   run::Plan& plan = settings.plan;
   TRY(auto background_renewer, background_renewer_for(settings, session, signals, choices));
   RunObserver observer(plan.claim.name, verbosity_of(choices), std::nullopt);
@@ -168,7 +168,7 @@ Result<int> acquire(RunSettings settings, Session& session, run::Signals& signal
     if (called_off && background_renewer) return background_renewer->gone();
     MessageContext context = message_context(settings, session);
     context.waited = std::chrono::duration_cast<Millis>(BootClock::now() - start);
-    return report_not_acquired(*not_acquired, context, choices);
+    return report_not_acquired(*not_acquired, context, verbosity_of(choices));
   }
   return report_acquired(std::get<run::HeldLock>(acquired), settings, std::move(background_renewer),
                          session, choices);
@@ -191,14 +191,14 @@ Result<RunSettings> acquire_settings(const Invocation& invocation) {
       .renew_while = renew_while};
 }
 
-Result<int> acquire_command(const Invocation& invocation) {
+Result<Report> acquire_command(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
   TRY(auto settings, acquire_settings(invocation));
   TRY(auto session, Session::open(choices));
   TRY_STATUS(session.prepare(settings.plan.claim));
   TRY(auto signals, run::Signals::take());
   const Subject subject{settings.plan.claim.name.text(), settings.plan.claim.owner.text()};
-  return code_of(acquire(std::move(settings), session, signals, choices), choices, subject);
+  return reported(acquire(std::move(settings), session, signals, choices), subject);
 }
 
 }  // namespace rlock::cli

@@ -36,13 +36,13 @@ Result<CheckSettings> check_settings(const Invocation& invocation) {
 }
 
 // `|` ends the text of a plugin.
-int print_verdict(Verdict verdict, std::string text, const std::string& performance = {}) {
+Report print_verdict(Verdict verdict, std::string text, const std::string& performance = {}) {
   std::replace(text.begin(), text.end(), '|', '/');
   const auto word =
       util::to_string<Verdict::unknown>(verdict, {"OK", "WARNING", "CRITICAL", "UNKNOWN"});
   const int code = static_cast<int>(verdict);
   const auto line = util::format("RLOCK {} - {}{}\n", word, util::printable(text), performance);
-  return print_result(line, code) == code ? code : static_cast<int>(Verdict::unknown);
+  return {.code = print_result(line, code) == code ? code : static_cast<int>(Verdict::unknown)};
 }
 
 Millis since(lock::ServerTime now, lock::ServerTime then) {
@@ -148,11 +148,11 @@ std::string performance(const CheckSettings& settings, const lock::Snapshot& loc
 
 }  // namespace
 
-int unknown_check(const Error& error) {
+Report unknown_check(const Error& error) {
   return print_verdict(Verdict::unknown, error.text);
 }
 
-Result<int> check_command(const Invocation& invocation) {
+Result<Report> check_command(const Invocation& invocation) {
   TRY(auto settings, check_settings(invocation));
   TRY(auto session, Session::open(invocation.choices));
   auto seen = inspect_first_waiter(session, {&settings.name, 1});

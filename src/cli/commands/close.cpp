@@ -205,14 +205,12 @@ std::string closures_json(const std::vector<ClosureResult>& results) {
 }
 
 // The exit code: that of the last failure.
-int report(const std::vector<ClosureResult>& results, const std::string& text,
-           const Choices& choices) {
+Report report_of(const std::vector<ClosureResult>& results, const std::string& text) {
   int code = kSuccess;
   for (const ClosureResult& result : results) {
     if (result.error) code = print_error(*result.error, {result.name.text()});
   }
-  if (choices.has(Opt::json)) return print_result(closures_json(results), code);
-  return choices.has(Opt::quiet) ? code : print_result(text, code);
+  return {[=] { return closures_json(results); }, [=] { return text; }, code};
 }
 
 // Who still runs under a lock that was closed; none: nobody. ErrorKind::busy if the lock is not
@@ -253,7 +251,7 @@ Status wait_for_runs(Session& session, std::vector<ClosureResult>& results, Mill
 
 }  // namespace
 
-Result<int> close_command(const Invocation& invocation) {
+Result<Report> close_command(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
   TRY(auto settings, closure_settings(invocation));
   TRY(settings.length, closure_length(choices));
@@ -262,17 +260,17 @@ Result<int> close_command(const Invocation& invocation) {
   TRY(auto results, set_closures(session, settings));
   const std::string text = closed_text(results, settings.locks);
   // With --json there is one document: of the locks after the wait, or of what went wrong.
-  const bool json = choices.has(Opt::json);
-  const int code = json ? kSuccess : report(results, text, choices);
+  const bool early = wait && !choices.has(Opt::json);
+  Report printed{.code = early ? print_report(report_of(results, text), choices) : kSuccess};
   if (wait) TRY_STATUS(wait_for_runs(session, results, *wait));
-  return json ? report(results, text, choices) : code;
+  return early ? printed : report_of(results, text);
 }
 
-Result<int> open_command(const Invocation& invocation) {
+Result<Report> open_command(const Invocation& invocation) {
   TRY(auto settings, closure_settings(invocation));
   TRY(auto session, Session::open(invocation.choices));
   TRY(auto results, set_closures(session, settings));
-  return report(results, opened_text(results), invocation.choices);
+  return report_of(results, opened_text(results));
 }
 
 }  // namespace rlock::cli

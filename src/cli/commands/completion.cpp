@@ -335,10 +335,12 @@ Error bad_shell(const std::string& what) {
 
 }  // namespace
 
-Result<int> completion_command(const Invocation& invocation) {
+Result<Report> completion_command(const Invocation& invocation) {
   const auto& words = invocation.names;
   if (words.size() != 1 || invocation.after_dashes) return bad_shell("name a shell");
-  if (auto script = completion_script(words.front())) return print_result(*script);
+  if (auto script = completion_script(words.front())) {
+    return Report{.code = print_result(*script)};
+  }
   return bad_shell("there is no completion script for " + quoted_word(words.front()));
 }
 

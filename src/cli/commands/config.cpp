@@ -5,6 +5,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
+#include "cli/output/json.hpp"
 #include "cli/output/table.hpp"
 #include "cli/settings/config.hpp"
 #include "util/text.hpp"
@@ -41,7 +42,7 @@ std::string text_of(const std::vector<EffectiveSetting>& settings) {
   return table.text(line_width(STDOUT_FILENO));
 }
 
-std::string json_of(const std::vector<EffectiveSetting>& settings) {
+std::string config_json(const std::vector<EffectiveSetting>& settings) {
   Json list = Json::array();
   for (const EffectiveSetting& setting : settings) {
     list.push_back({{"setting", setting.name},
@@ -50,20 +51,17 @@ std::string json_of(const std::vector<EffectiveSetting>& settings) {
                     {"source", source_text(setting.source)},
                     {"place", setting.place.empty() ? Json() : Json(setting.place)}});
   }
-  const Json whole{{"schema", 1}, {"settings", std::move(list)}};
-  return whole.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
+  return document({{"settings", std::move(list)}});
 }
 
 }  // namespace
 
-Result<int> config_command(const Invocation& invocation) {
-  const Choices& choices = invocation.choices;
+Result<Report> config_command(const Invocation& invocation) {
   if (!invocation.names.empty() || invocation.after_dashes) {
     return usage("config takes no NAME: it shows the settings of every lock");
   }
-  const auto settings = settings_of(choices);
-  if (choices.has(Opt::json)) return print_result(json_of(settings));
-  return print_result(choices.has(Opt::quiet) ? "" : text_of(settings));
+  const auto settings = settings_of(invocation.choices);
+  return Report{[=] { return config_json(settings); }, [=] { return text_of(settings); }};
 }
 
 }  // namespace rlock::cli

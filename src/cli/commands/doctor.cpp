@@ -7,6 +7,7 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/options/values.hpp"
+#include "cli/output/json.hpp"
 #include "cli/settings/config.hpp"
 #include "cli/settings/connect.hpp"
 #include "cli/settings/run_settings.hpp"
@@ -85,13 +86,13 @@ std::string doctor_json(const std::string& url_place, const std::vector<Diagnosi
     for (const Check& check : server.checks) checks.push_back(check_json(check));
     list.push_back({{"server", server.server}, {"checks", std::move(checks)}});
   }
-  Json whole{{"schema", 1}, {"url_place", url_place}, {"servers", std::move(list)}};
-  whole["independence"] = independence ? check_json(*independence) : Json();
-  whole["proc"] = check_json(host.proc);
-  whole["contain"] = check_json(host.contain);
-  whole["contain_user"] = check_json(host.contain_user);
-  whole["acl_rule"] = acl_rule;
-  return whole.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
+  return document({{"url_place", url_place},
+                   {"servers", std::move(list)},
+                   {"independence", independence ? check_json(*independence) : Json()},
+                   {"proc", check_json(host.proc)},
+                   {"contain", check_json(host.contain)},
+                   {"contain_user", check_json(host.contain_user)},
+                   {"acl_rule", acl_rule}});
 }
 
 bool failed(const std::vector<Diagnosis>& servers, const std::optional<Check>& independence,
@@ -167,7 +168,7 @@ class Doctor {
 
 }  // namespace
 
-Result<int> doctor_command(const Invocation& invocation) {
+Result<Report> doctor_command(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
   if (!invocation.names.empty() || invocation.after_dashes) {
     return usage("doctor takes no NAME: it checks the server");
@@ -180,16 +181,14 @@ Result<int> doctor_command(const Invocation& invocation) {
   Doctor doctor(options,
                 run::lease_settings(run.plan.claim, run.plan.kill_after, run.plan.watchdog));
   for (const redis::ServerTarget& target : targets) std::visit(doctor, target);
-  const std::vector<Diagnosis>& servers = doctor.diagnoses();
+  const std::vector<Diagnosis> servers = doctor.diagnoses();
   const std::optional<Check> independence = doctor.independence();
   const int code = failed(servers, independence, choices) ? kFailed : 0;
-  if (choices.has(Opt::quiet)) return print_result({}, code);
   const std::string url_place = effective_setting(Opt::url, choices, system_getenv).place;
-  const Host host;
-  return print_result(choices.has(Opt::json)
-                          ? doctor_json(url_place, servers, independence, host, doctor.acl_rule())
-                          : text_of(url_place, servers, independence, host),
-                      code);
+  return Report{[=, rule = doctor.acl_rule()] {
+                  return doctor_json(url_place, servers, independence, Host(), rule);
+                },
+                [=] { return text_of(url_place, servers, independence, Host()); }, code};
 }
 
 }  // namespace rlock::cli

@@ -233,7 +233,9 @@ std::string break_result(const lock::Holder& holder, const lock::Forced& forced,
 
 std::string forced_text(const ForceSettings& settings, const lock::Forced& forced,
                         redis::Format format) {
-  std::string text = util::format("broke {}\n", in_quotes(settings.name.text()));
+  const std::string name = in_quotes(settings.name.text());
+  if (forced.broken.empty()) return util::format("{} is not held: nothing to break\n", name);
+  std::string text = util::format("broke {}\n", name);
   for (const lock::Holder& holder : forced.broken) {
     text += util::format("  was {}\n  {}\n", holder_phrase(holder, TimeStyle::duration),
                          break_result(holder, forced, format));
@@ -242,18 +244,13 @@ std::string forced_text(const ForceSettings& settings, const lock::Forced& force
   return text;
 }
 
-Result<int> report_reply(const ForceSettings& settings, const lock::ForceReply& reply,
-                         redis::Format format, const Choices& choices) {
+Result<Report> report_reply(const ForceSettings& settings, const lock::ForceReply& reply,
+                            redis::Format format) {
   if (std::holds_alternative<lock::NoMatch>(reply)) return no_match(settings);
-  const auto* forced = std::get_if<lock::Forced>(&reply);
-  if (choices.has(Opt::json)) {
-    return print_result(
-        force_unlock_json(settings.name, forced == nullptr ? lock::Forced{} : *forced));
-  }
-  if (choices.has(Opt::quiet)) return 0;
-  return print_result(forced == nullptr ? util::format("{} is not held: nothing to break\n",
-                                                       in_quotes(settings.name.text()))
-                                        : forced_text(settings, *forced, format));
+  const auto* reported = std::get_if<lock::Forced>(&reply);
+  const lock::Forced forced = reported == nullptr ? lock::Forced{} : *reported;
+  return Report{[=] { return force_unlock_json(settings.name, forced); },
+                [=] { return forced_text(settings, forced, format); }};
 }
 
 // A lock that is not held in the native format may be another client's: a string or a hash that has
@@ -281,22 +278,21 @@ Status detect_format(Session& session, const ForceSettings& settings) {
   return Done{};
 }
 
-Result<int> break_lock(const ForceSettings& settings, Session& session, const Choices& choices) {
+Result<Report> break_lock(const ForceSettings& settings, Session& session, const Choices& choices) {
   TRY_STATUS(detect_format(session, settings));
   TRY(auto shown, find_targets(settings, session));
-  if (shown.empty()) return report_reply(settings, lock::NotHeld{}, session.format(), choices);
+  if (shown.empty()) return report_reply(settings, lock::NotHeld{}, session.format());
   TRY_STATUS(confirm_break(settings, shown, session, choices));
   TRY(auto reply, force(settings, shown, session));
-  return report_reply(settings, reply, session.format(), choices);
+  return report_reply(settings, reply, session.format());
 }
 
 }  // namespace
 
-Result<int> force_unlock_command(const Invocation& invocation) {
-  const Choices& choices = invocation.choices;
+Result<Report> force_unlock_command(const Invocation& invocation) {
   TRY(auto settings, force_settings(invocation));
-  TRY(auto session, Session::open(choices));
-  return code_of(break_lock(settings, session, choices), choices, subject_of(settings));
+  TRY(auto session, Session::open(invocation.choices));
+  return reported(break_lock(settings, session, invocation.choices), subject_of(settings));
 }
 
 }  // namespace rlock::cli

@@ -33,10 +33,7 @@ Status confirm_forget(const lock::ForgetCall& call, const Session& session,
                  "forget " + what_is_forgotten(call));
 }
 
-std::string text_of(const lock::ForgetCall& call, const lock::Forgotten& forgotten,
-                    const Choices& choices) {
-  if (choices.has(Opt::json)) return forget_json(call, forgotten);
-  if (choices.has(Opt::quiet)) return {};
+std::string text_of(const lock::ForgetCall& call, const lock::Forgotten& forgotten) {
   const std::string name = in_quotes(call.name.text());
   if (forgotten.marks + forgotten.failures + forgotten.numbers == 0) {
     return util::format("nothing was recorded under {}{}\n", name,
@@ -50,18 +47,19 @@ std::string text_of(const lock::ForgetCall& call, const lock::Forgotten& forgott
                       forgotten.failures > 0 ? "what failed" : "the number of --supersede", name);
 }
 
-Result<int> forget(const lock::ForgetCall& call, const Choices& choices) {
+Result<Report> forget(const lock::ForgetCall& call, const Choices& choices) {
   TRY(auto session, Session::open(choices));
   TRY_STATUS(confirm_forget(call, session, choices));
   TRY(auto forgotten, session.change([&](auto& store) { return store.forget(call); }));
-  return print_result(text_of(call, forgotten, choices));
+  return Report{[=] { return forget_json(call, forgotten); },
+                [=] { return text_of(call, forgotten); }};
 }
 
 }  // namespace
 
-Result<int> forget_command(const Invocation& invocation) {
+Result<Report> forget_command(const Invocation& invocation) {
   TRY(auto call, call_of(invocation));
-  return code_of(forget(call, invocation.choices), invocation.choices, {call.name.text()});
+  return reported(forget(call, invocation.choices), {call.name.text()});
 }
 
 }  // namespace rlock::cli

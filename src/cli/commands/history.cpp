@@ -41,10 +41,7 @@ Result<lock::HistoryRows> rows_of(const lock::LockName& name, uint64_t runs, Ses
 }
 
 // `name`: none of all locks.
-std::string text_of(const std::optional<lock::LockName>& name, const History& history,
-                    const Choices& choices) {
-  if (choices.has(Opt::json)) return history_json(name, history);
-  if (choices.has(Opt::quiet)) return {};
+std::string text_of(const std::optional<lock::LockName>& name, const History& history) {
   if (history.empty()) {
     return util::format("no runs {}are recorded\n",
                         name ? util::format("of {} ", in_quotes(name->text())) : "");
@@ -53,7 +50,13 @@ std::string text_of(const std::optional<lock::LockName>& name, const History& hi
                        line_width(STDOUT_FILENO));
 }
 
-Result<int> print_all(const HistorySettings& settings, Session& session, const Choices& choices) {
+// `name`: none of all locks.
+Report report_of(const std::optional<lock::LockName>& name, const History& history, int code) {
+  return {[=] { return history_json(name, history); }, [=] { return text_of(name, history); },
+          code};
+}
+
+Result<Report> history_of_all(const HistorySettings& settings, Session& session) {
   constexpr std::ptrdiff_t kAtOnce = 100;
   const uint64_t runs = settings.runs;
   TRY(auto all, all_names(session));
@@ -70,7 +73,7 @@ Result<int> print_all(const HistorySettings& settings, Session& session, const C
       const bool may_pass = batch && !rows && rows.error().retry == Retry::later;
       if (may_pass) rows = rows_of(some[i], runs, session);
       if (!rows) {
-        if (!concerns_one_lock(rows.error())) return fail(rows.error(), choices, {name});
+        if (!concerns_one_lock(rows.error())) return failure(rows.error(), {name});
         code = print_error(rows.error(), {name});
         continue;
       }
@@ -79,20 +82,19 @@ Result<int> print_all(const HistorySettings& settings, Session& session, const C
       keep_newest(lines, runs);
     }
   }
-  return print_result(text_of({}, lines, choices), code);
+  return report_of({}, lines, code);
 }
 
 }  // namespace
 
-Result<int> history_command(const Invocation& invocation) {
-  const Choices& choices = invocation.choices;
+Result<Report> history_command(const Invocation& invocation) {
   TRY(auto settings, history_settings(invocation));
-  TRY(auto session, Session::open(choices));
-  if (!settings.name) return print_all(settings, session, choices);
-  auto rows = rows_of(*settings.name, settings.runs, session);
+  TRY(auto session, Session::open(invocation.choices));
+  if (!settings.name) return history_of_all(settings, session);
   const std::string& name = settings.name->text();
-  if (!rows) return fail(rows.error(), choices, {name});
-  return print_result(text_of(settings.name, to_history(name, *rows, settings.runs), choices));
+  auto rows = rows_of(*settings.name, settings.runs, session);
+  if (!rows) return failure(rows.error(), {name});
+  return report_of(settings.name, to_history(name, *rows, settings.runs), kSuccess);
 }
 
 }  // namespace rlock::cli

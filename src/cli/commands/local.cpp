@@ -57,14 +57,14 @@ Status check_locks_free(Session& session) {
 
 }  // namespace
 
-Result<int> local_command(const Invocation& invocation) {
+Result<Report> local_command(const Invocation& invocation) {
   TRY(auto settings, local_settings(invocation));
   const std::string folder = std::get<redis::LocalUrl>(settings.urls[0]).folder;
   if (auto session = Session::open(std::move(settings))) TRY_STATUS(check_locks_free(*session));
   TRY(const bool stopped, redis::stop_local_server(folder));
-  if (invocation.choices.has(Opt::quiet)) return kSuccess;
-  return print_result(stopped ? "the server of local: has ended\n"
-                              : "no server of local: was running\n");
+  return Report{.text = [=] {
+    return stopped ? "the server of local: has ended\n" : "no server of local: was running\n";
+  }};
 }
 
 }  // namespace rlock::cli

@@ -176,17 +176,17 @@ Status check_replaceable(const std::string& path) {
       util::printable(path)));
 }
 
-Result<int> print_metrics(const std::string& text, const MetricsSettings& settings, int code) {
-  if (!settings.file) return print_result(text, code);
+Result<Report> print_metrics(const std::string& text, const MetricsSettings& settings, int code) {
+  if (!settings.file) return Report{.code = print_result(text, code)};
   TRY_STATUS(check_replaceable(*settings.file));
   // The collector reads files whose names end in .prom.
   TRY_STATUS(util::replace_file(*settings.file, text));
-  return code;
+  return Report{.code = code};
 }
 
 }  // namespace
 
-Result<int> metrics_command(const Invocation& invocation) {
+Result<Report> metrics_command(const Invocation& invocation) {
   TRY(auto settings, metrics_settings(invocation));
   TRY(auto session, Session::open(invocation.choices));
   auto all = collect(session, settings);

@@ -93,19 +93,25 @@ Result<QueueView> read_queue(const lock::LockName& name, Session& session) {
   return view;
 }
 
-Result<int> list_queue(const QueueSettings& settings, Session& session, const Choices& choices) {
-  TRY(auto queue, read_queue(settings.lock(), session));
-  if (choices.has(Opt::json)) {
-    return print_result(queue_json(settings.name, {&queue, 1}, {}, session.servers()));
-  }
-  if (choices.has(Opt::quiet)) return kSuccess;
-  const std::string name = in_quotes(settings.lock().text());
+std::string table_of(std::span<const QueueView> queues, NameColumn name_column, size_t servers) {
+  return queue_table(queues, name_column, line_width(STDOUT_FILENO), servers);
+}
+
+std::string text_of(const QueueView& queue, size_t servers) {
+  const std::string name = in_quotes(queue.name);
   std::string text;
   if (queue.closure) text = util::format("{} is {}\n", name, closure_phrase(*queue.closure));
-  text += queue.waiters.empty() ? util::format("nobody is waiting for {}\n", name)
-                                : queue_table({&queue, 1}, NameColumn::hidden,
-                                              line_width(STDOUT_FILENO), session.servers());
-  return print_result(text);
+  return text + (queue.waiters.empty() ? util::format("nobody is waiting for {}\n", name)
+                                       : table_of({&queue, 1}, NameColumn::hidden, servers));
+}
+
+Result<Report> list_queue(const QueueSettings& settings, Session& session) {
+  TRY(auto queue, read_queue(settings.lock(), session));
+  const size_t servers = session.servers();
+  return Report{[=, name = settings.name] {
+                  return queue_json(name, {&queue, 1}, {}, servers);
+                },
+                [=] { return text_of(queue, servers); }};
 }
 
 // The queue of a lock whose holders and first waiters have been read.
@@ -121,7 +127,7 @@ Result<QueueView> whole_queue(const lock::LockName& name, Result<lock::Snapshot>
   return view;
 }
 
-Result<int> list_queues(Session& session, const Choices& choices) {
+Result<Report> list_queues(Session& session) {
   TRY(auto all, all_names(session, ListedNames::in_use));
   int code = report_missing(all.missing);
   const auto names = selected(std::move(all.names));
@@ -135,13 +141,13 @@ Result<int> list_queues(Session& session, const Choices& choices) {
       queues.push_back(*std::move(queue));
     }
   }
-  if (choices.has(Opt::json))
-    return print_result(queue_json({}, queues, {}, session.servers()), code);
-  if (choices.has(Opt::quiet)) return code;
-  return print_result(queues.empty() ? "nobody is waiting\n"
-                                     : queue_table(queues, NameColumn::shown,
-                                                   line_width(STDOUT_FILENO), session.servers()),
-                      code);
+  const size_t servers = session.servers();
+  return Report{[=] { return queue_json({}, queues, {}, servers); },
+                [=] {
+                  return queues.empty() ? "nobody is waiting\n"
+                                        : table_of(queues, NameColumn::shown, servers);
+                },
+                code};
 }
 
 // Whom --remove or --first means; nobody if no waiter fits.
@@ -172,31 +178,35 @@ Result<std::optional<lock::Waiter>> waiter_to_change(const QueueSettings& settin
       waiters.size() > kShown ? ", …" : ""));
 }
 
-// Reports what was changed, as JSON with the queue as it is now.
-Result<int> report_change(const QueueSettings& settings, const std::optional<lock::Owner>& changed,
-                          Session& session, const Choices& choices) {
-  const WaiterChange& change = *settings.change;
-  const bool removes = change.option == Opt::remove;
-  if (choices.has(Opt::json)) {
-    TRY(auto queue, read_queue(settings.lock(), session));
-    QueueChange done{removes ? "removed" : "moved",
-                     changed ? std::optional(changed->text()) : std::nullopt};
-    return print_result(queue_json(settings.name, {&queue, 1}, done, session.servers()));
-  }
-  if (choices.has(Opt::quiet)) return kSuccess;
+// `changed`: the owner that was removed or moved, if one was.
+std::string change_text(const QueueSettings& settings, const std::optional<std::string>& changed) {
+  const bool removes = settings.change->option == Opt::remove;
   const std::string name = in_quotes(settings.lock().text());
   if (changed) {
-    const std::string owner = util::printable(changed->text());
-    return print_result(
-        removes ? util::format("removed {} from the queue of {}\n", owner, name)
-                : util::format("moved {} to the head of the queue of {}\n", owner, name));
+    const std::string owner = util::printable(*changed);
+    return removes ? util::format("removed {} from the queue of {}\n", owner, name)
+                   : util::format("moved {} to the head of the queue of {}\n", owner, name);
   }
-  const std::string& wanted = change.waiter;
-  return print_result(util::format(
-      "{}: nothing to {}\n",
-      position_in(wanted) ? util::format("the queue of {} has no position {}", name, wanted)
+  const std::string& wanted = settings.change->waiter;
+  return util::format("{}: nothing to {}\n",
+                      position_in(wanted)
+                          ? util::format("the queue of {} has no position {}", name, wanted)
                           : util::format("{} is not waiting for {}", wanted, name),
-      removes ? "remove" : "move"));
+                      removes ? "remove" : "move");
+}
+
+// JSON has the queue as it is now.
+Result<Report> report_change(const QueueSettings& settings,
+                             const std::optional<std::string>& changed, Session& session,
+                             const Choices& choices) {
+  Report report{.text = [=] { return change_text(settings, changed); }};
+  if (!choices.has(Opt::json)) return report;
+  TRY(auto queue, read_queue(settings.lock(), session));
+  const QueueChange done{settings.change->option == Opt::remove ? "removed" : "moved", changed};
+  report.json = [=, name = settings.name, servers = session.servers()] {
+    return queue_json(name, {&queue, 1}, done, servers);
+  };
+  return report;
 }
 
 // holds: it was granted the lock by now.
@@ -214,7 +224,8 @@ Result<lock::MoveReply> change_queue(const QueueSettings& settings, const lock::
                                                : lock::MoveReply::moved;
 }
 
-Result<int> change_waiter(const QueueSettings& settings, Session& session, const Choices& choices) {
+Result<Report> change_waiter(const QueueSettings& settings, Session& session,
+                             const Choices& choices) {
   const std::string& name = settings.lock().text();
   if (settings.change->option == Opt::first && session.servers() > 1) {
     return usage("--first works with one server only");
@@ -228,22 +239,23 @@ Result<int> change_waiter(const QueueSettings& settings, Session& session, const
     const std::string text = util::format(
         "{} is held by {}, which is not waiting: use rlock force-unlock to break its lock",
         in_quotes(name), util::printable(owner.text()));
-    return fail({ErrorKind::busy, text}, choices, {name, owner.text()});
+    return failure({ErrorKind::busy, text}, {name, owner.text()});
   }
   const bool found = reply == lock::MoveReply::moved;
-  return report_change(settings, found ? std::optional(owner) : std::nullopt, session, choices);
+  return report_change(settings, found ? std::optional(owner.text()) : std::nullopt, session,
+                       choices);
 }
 
 }  // namespace
 
-Result<int> queue_command(const Invocation& invocation) {
+Result<Report> queue_command(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
   TRY(auto settings, queue_settings(invocation));
   TRY(auto session, Session::open(choices));
-  if (!settings.name) return list_queues(session, choices);
-  return code_of(settings.change ? change_waiter(settings, session, choices)
-                                 : list_queue(settings, session, choices),
-                 choices, {settings.lock().text()});
+  if (!settings.name) return list_queues(session);
+  return reported(
+      settings.change ? change_waiter(settings, session, choices) : list_queue(settings, session),
+      {settings.lock().text()});
 }
 
 }  // namespace rlock::cli

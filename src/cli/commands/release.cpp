@@ -42,7 +42,7 @@ std::optional<lock::Holder> present_holder(Session& session, const lock::LockNam
   return seen->holders.front();
 }
 
-Result<int> release(const LeaseId& lease, const Choices& choices) {
+Result<Report> release(const LeaseId& lease, const Choices& choices) {
   TRY(auto session, Session::open(choices));
   lock::ReleaseCall call{lease.name, lease.owner};
   call.how = lock::ReleaseHow::by_id;
@@ -56,14 +56,14 @@ Result<int> release(const LeaseId& lease, const Choices& choices) {
   if (choices.has(Opt::verbose)) {
     print_message(in_quotes(lease.name.text()) + ": released", Weight::notice);
   }
-  return 0;
+  return Report{};
 }
 
 }  // namespace
 
-Result<int> release_command(const Invocation& invocation) {
+Result<Report> release_command(const Invocation& invocation) {
   TRY(auto lease, parse_lease_id(invocation));
-  return code_of(release(lease, invocation.choices), invocation.choices, lease.subject());
+  return reported(release(lease, invocation.choices), lease.subject());
 }
 
 }  // namespace rlock::cli

@@ -113,7 +113,7 @@ std::string how_renewed(const RenewSettings& settings) {
                       util::format_duration(seconds), ttl);
 }
 
-Result<int> renew(RenewSettings& settings, const Choices& choices) {
+Result<Report> renew(RenewSettings& settings, const Choices& choices) {
   TRY(auto session, Session::open(choices));
   settings.call.replicas = session.replicas();
   TRY_STATUS(complete_call(settings, session));
@@ -137,15 +137,15 @@ Result<int> renew(RenewSettings& settings, const Choices& choices) {
         util::format("{}: {}", in_quotes(settings.lease.name.text()), how_renewed(settings)),
         Weight::notice);
   }
-  return 0;
+  return Report{};
 }
 
 }  // namespace
 
-Result<int> renew_command(const Invocation& invocation) {
+Result<Report> renew_command(const Invocation& invocation) {
   TRY(auto settings, renew_settings(invocation));
   const Subject subject = settings.lease.subject();
-  return code_of(renew(settings, invocation.choices), invocation.choices, subject);
+  return reported(renew(settings, invocation.choices), subject);
 }
 
 }  // namespace rlock::cli

@@ -201,7 +201,7 @@ int run_under_lock(RunSettings settings, Session& session, run::Signals& signals
 
 }  // namespace
 
-Result<int> run_command(const Invocation& invocation) {
+Result<Report> run_command(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
   TRY(const pid_t front, run::leave_callers_children());
   TRY(auto settings, run_settings(invocation, system_getenv));
@@ -211,8 +211,8 @@ Result<int> run_command(const Invocation& invocation) {
   warn_without_proc(settings.plan);
   auto log = open_log(settings, session);
   TRY(auto signals, run::Signals::take());
-  return run_under_lock(std::move(settings), session, signals, verbosity_of(choices),
-                        std::move(log));
+  return Report{.code = run_under_lock(std::move(settings), session, signals, verbosity_of(choices),
+                                       std::move(log))};
 }
 
 }  // namespace rlock::cli

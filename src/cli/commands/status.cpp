@@ -20,8 +20,8 @@ struct StatusSettings {
   Selection locks{};
   std::optional<lock::Owner> owner{};
   bool quiet = false;
-  bool json = false;
-  bool all = false;  // also locks that are free
+  bool json = false;  // which shows more of free locks
+  bool all = false;   // also locks that are free
 };
 
 Result<StatusSettings> status_settings(const Invocation& invocation) {
@@ -177,8 +177,6 @@ std::string table_of(const StatusResult& result, const StatusSettings& settings,
 
 std::string text_of(const StatusResult& result, const StatusSettings& settings) {
   const size_t width = line_width(STDOUT_FILENO);
-  if (settings.json) return status_json(result.locks, result.free);
-  if (settings.quiet) return {};
   if (settings.locks.is_listing()) return table_of(result, settings, width);
   std::string text;
   for (const LockView& lock : result.locks) text += lock_details(lock, width);
@@ -199,7 +197,7 @@ int code_of(const StatusResult& result, const StatusSettings& settings) {
 
 }  // namespace
 
-Result<int> status_command(const Invocation& invocation) {
+Result<Report> status_command(const Invocation& invocation) {
   TRY(auto settings, status_settings(invocation));
   TRY(auto session, Session::open(invocation.choices));
   TRY(auto result, collect_locks(session, settings));
@@ -208,7 +206,9 @@ Result<int> status_command(const Invocation& invocation) {
     if (!lock.snapshot) print_error(lock.snapshot.error(), {lock.name});
   }
   if (settings.locks.is_listing() && !settings.json) warn_of_silent(result.locks);
-  return print_result(text_of(result, settings), code_of(result, settings));
+  const int code = code_of(result, settings);
+  return Report{[result] { return status_json(result.locks, result.free); },
+                [result, settings] { return text_of(result, settings); }, code};
 }
 
 }  // namespace rlock::cli

@@ -208,7 +208,7 @@ class WatchScreen {
 
 }  // namespace
 
-Result<int> watch_command(const Invocation& invocation) {
+Result<Report> watch_command(const Invocation& invocation) {
   constexpr Millis kAnswer{3000};
   constexpr uint64_t kHoldersShown = 128, kHoldersReported = 1024;
   TRY(auto watched, watched_locks(invocation));
@@ -219,13 +219,15 @@ Result<int> watch_command(const Invocation& invocation) {
                      {session.connect_timeout() + kAnswer,
                       on_screen ? kHoldersShown : kHoldersReported, session.format()});
   TRY(auto first, first_contact(client, session.connect_timeout()));
-  if (!on_screen) return report_changes(client, session.server(), std::move(first));
+  if (!on_screen) {
+    return Report{.code = report_changes(client, session.server(), std::move(first))};
+  }
   const TerminalKind kind = terminal_kind(system_getenv);
   TRY(auto screen, Screen::open(kind));
   const int signal = WatchScreen(client, model, session.server(), kind, screen).loop();
   screen.leave();
   if (signal != 0) run::die_by(signal);
-  return kSuccess;
+  return Report{};
 }
 
 }  // namespace rlock::cli

@@ -51,14 +51,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kSchema = 1;
-
-std::string document(const Json& content) {
-  Json json{{"schema", kSchema}};
-  json.update(content);
-  return json.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
-}
-
 template <class T>
 Json null_if(bool unknown, const T& value) {
   return unknown ? Json() : Json(value);
@@ -290,6 +282,13 @@ std::string_view json_kind(ErrorKind kind) {
 }
 
 }  // namespace
+
+std::string document(const Json& content) {
+  constexpr int kSchema = 1;
+  Json json{{"schema", kSchema}};
+  json.update(content);
+  return json.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
+}
 
 std::string status_json(const std::vector<LockView>& locks, std::optional<uint64_t> free) {
   Json json{{"locks", list_of(locks, lock_json)}};

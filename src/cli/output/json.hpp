@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,6 +14,9 @@
 // (other characters as \u escapes), so that they are valid UTF-8 and harmless on a terminal
 // whatever a server sent.
 namespace rlock::cli {
+
+// One line: `content`, with the version of its form in front.
+std::string document(const nlohmann::ordered_json& content);
 
 // `free`: how many free locks are not in the list, where only those in use are.
 std::string status_json(const std::vector<LockView>& locks, std::optional<uint64_t> free = {});

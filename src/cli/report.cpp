@@ -1,0 +1,50 @@
+#include "cli/report.hpp"
+
+#include <utility>
+
+#include "cli/output/messages.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+
+Verbosity verbosity_of(const Choices& choices) {
+  if (choices.has(Opt::quiet)) return Verbosity::quiet;
+  return choices.has(Opt::verbose) ? Verbosity::verbose : Verbosity::normal;
+}
+
+int print_report(const Report& report, const Choices& choices) {
+  const bool json = choices.has(Opt::json);
+  const auto& make = json ? report.json : report.text;
+  const bool prints = make && (json || !choices.has(Opt::quiet));
+  return print_result(prints ? make() : std::string(), report.code);
+}
+
+int print_result(const std::string& output, int code) {
+  auto written = print(output);
+  if (written) return code;
+  print_message(written.error().text);
+  return exit_code(written.error().kind);
+}
+
+int print_error(const Error& error, const Subject& subject) {
+  const auto& lock = subject.lock;
+  bool named = !lock || error.text.find("\"" + *lock + "\"") != error.text.npos;
+  print_message((named ? "" : in_quotes(*lock) + ": ") + util::printable(error.text) +
+                std::string(next_step(error.kind)));
+  return exit_code(error.kind);
+}
+
+int report_missing(const std::vector<Error>& missing) {
+  for (const Error& why : missing) print_error(why);
+  return missing.empty() ? kSuccess : exit_code(missing.front().kind);
+}
+
+Report failure(const Error& error, const Subject& subject) {
+  return {[=] { return error_json(error, subject); }, {}, print_error(error, subject)};
+}
+
+Report reported(Result<Report> report, const Subject& subject) {
+  return report ? *std::move(report) : failure(report.error(), subject);
+}
+
+}  // namespace rlock::cli

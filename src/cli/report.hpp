@@ -1,0 +1,44 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cli/options/parse.hpp"
+#include "cli/output/console.hpp"
+#include "cli/output/json.hpp"
+
+// What a command returns to be printed, and how it reports a failure.
+namespace rlock::cli {
+
+enum class Verbosity { quiet, normal, verbose };  // -q, neither, -v
+Verbosity verbosity_of(const Choices& choices);
+
+// What a command prints on stdout, and its exit code. Only what the options ask for is made. Both
+// are empty where the command has printed all itself.
+struct Report {
+  std::function<std::string()> json{};  // the document of --json
+  std::function<std::string()> text{};  // without it; nothing with --quiet
+  int code = kSuccess;
+};
+
+// Returns the report's exit code, or 71 if it cannot be written.
+int print_report(const Report& report, const Choices& choices);
+
+// Prints text that neither --json nor --quiet changes. Returns `code`, or 71 if it cannot be
+// written.
+int print_result(const std::string& output, int code = 0);
+
+// Prints the error as one line on stderr, with the lock that it is about. Returns its exit code.
+int print_error(const Error& error, const Subject& subject = {});
+
+// Prints why a part of a listing is missing. The exit code: that of the first error.
+int report_missing(const std::vector<Error>& missing);
+
+// As print_error(); the report has the document of the error.
+Report failure(const Error& error, const Subject& subject = {});
+
+// The report of a command that knows what it is about; failure() of its error.
+Report reported(Result<Report> report, const Subject& subject);
+
+}  // namespace rlock::cli
