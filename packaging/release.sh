@@ -38,7 +38,7 @@ build_portable() {
 
 check_artefacts() {
   python3 -B "$top/tests/packaging/hardening.py" --static "$dist/$program" "$build/compile_commands.json" &&
-    [ "$("$dist/$program" --version)" = "rlock $version (commit $RLOCK_COMMIT)" ]
+    [ "$("$dist/$program" --version | head -n 1)" = "rlock $version (commit $RLOCK_COMMIT)" ]
 }
 
 [ -e "$top/.git" ] || refuse "needs a clone: a release is of a commit"

@@ -42,9 +42,13 @@ struct Dispatcher {
     return print_result(help.command ? command_help(*help.command, help.length)
                                      : general_help(help.length));
   }
-  int operator()(const Version&) const {
-    return print_result("rlock " RLOCK_VERSION "\nform of stored locks: " +
-                        std::to_string(redis::stored_form()) + "\n");
+  int operator()(const Version& version) const {
+    const auto form = static_cast<uint64_t>(redis::stored_form());
+    constexpr std::string_view kCommit = RLOCK_COMMIT;
+    if (version.json) return print_result(version_json(RLOCK_VERSION, kCommit, form));
+    const std::string commit = kCommit.empty() ? "" : " (commit " RLOCK_COMMIT ")";
+    return print_result("rlock " RLOCK_VERSION + commit +
+                        "\nform of stored locks: " + std::to_string(form) + "\n");
   }
   int operator()(const NoCommand&) const {
     write_stderr(general_help(HelpLength::brief), Millis(1000));

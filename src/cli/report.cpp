@@ -27,9 +27,9 @@ int print_result(const std::string& output, int code) {
 }
 
 int print_error(const Error& error, const Subject& subject) {
-  const auto& lock = subject.lock;
-  bool named = !lock || error.text.find("\"" + *lock + "\"") != error.text.npos;
-  print_message((named ? "" : in_quotes(*lock) + ": ") + util::printable(error.text) +
+  const auto& name = subject.name;
+  bool named = !name || error.text.find("\"" + *name + "\"") != error.text.npos;
+  print_message((named ? "" : in_quotes(*name) + ": ") + util::printable(error.text) +
                 std::string(next_step(error.kind)));
   return exit_code(error.kind);
 }

@@ -21,7 +21,7 @@ past() { rlock history --json "$1" | jq -c "$2"; }
     fail "$(rlock history --json various)"
 }
 
-@test "lost, killed and forced runs are shown as such, and none as running for ever" {
+@test "lost, killed and broken runs are shown as such, and none as running for ever" {
   hold sad -t 1h
   kill -KILL "$holder"
   moved 3600
@@ -31,7 +31,7 @@ past() { rlock history --json "$1" | jq -c "$2"; }
   hold sad
   run -0 rlock force-unlock sad --yes
   ends_with 76 "$holder"
-  [ "$(past sad '.runs[0].how')" = '"forced"' ] || fail "$(past sad .)"
+  [ "$(past sad '.runs[0].how')" = '"broken"' ] || fail "$(past sad .)"
   [[ $(rlock history sad) == *expired* ]]
 }
 
@@ -68,17 +68,17 @@ past() { rlock history --json "$1" | jq -c "$2"; }
   hold broken
   rlock force-unlock broken --yes --reason "host is gone"
   ends_with 76 "$holder"
-  rlock history broken | grep -qF "[forced by $by: host is gone] sh -c" || fail "$(rlock history broken)"
+  rlock history broken | grep -qF "[broken by $by: host is gone] sh -c" || fail "$(rlock history broken)"
   rlock release broken --owner "$(rlock acquire broken --ttl 1m)"
   rlock acquire broken --ttl 1m
   rlock force-unlock broken --yes --now --reason "left behind"
   rlock run --min-hold 1h broken -- true
   rlock force-unlock broken --yes --reason "needed now"
-  [ "$(past broken '[.runs[] | [.how, .exit_code, .forced.reason, .forced.user == "'"$(id -un)"'"]]')" = \
-    '[["released",0,"needed now",true],["forced",null,"left behind",true],["released",null,null,false],["forced",null,"host is gone",true]]' ] ||
+  [ "$(past broken '[.runs[] | [.how, .exit_code, .broken.reason, .broken.user == "'"$(id -un)"'"]]')" = \
+    '[["released",0,"needed now",true],["broken",null,"left behind",true],["released",null,null,false],["broken",null,"host is gone",true]]' ] ||
     fail "$(past broken .)"
-  rlock history broken | grep -qF "[cool-down forced by $by: needed now] true" || fail "$(rlock history broken)"
-  rlock history --json broken | jq -e '.runs[0].forced | .host != null and (.at | test("^[0-9-]{10}T.*Z$"))'
+  rlock history broken | grep -qF "[cool-down broken by $by: needed now] true" || fail "$(rlock history broken)"
+  rlock history --json broken | jq -e '.runs[0].broken | .host != null and (.at | test("^[0-9-]{10}T.*Z$"))'
 }
 
 @test "without a name history is that of all locks, which are read in batches" {

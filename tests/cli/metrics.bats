@@ -144,7 +144,7 @@ value() { rlock metrics "$2" | sed -n "s/^$1{name=\"$2\"} //p"; }
   run -0 rlock status busy
   [[ $output == *"success  "*" at 20"*"Z, took "*"$(id -un)@$(hostname)"*"failure  "*", exit 1"* ]] || fail "$output"
   rlock status --json busy | jq -e --arg host "$(hostname)" '.locks[0] | .last_success.host == $host and
-    .last_failure.result == "exit:1" and .last_failure.in_a_row == 1 and
+    .last_failure.how == "released" and .last_failure.exit_code == 1 and .last_failure.in_a_row == 1 and
     .counters == {"runs": 4, "failures": 1, "losses": 0, "skips": 0, "done": 0}'
 }
 
@@ -152,7 +152,7 @@ value() { rlock metrics "$2" | sed -n "s/^$1{name=\"$2\"} //p"; }
 died() {
   local end last
   read -r end last < <(rlock history dead --json | jq -r '.runs | length as $n | .[0] |
-    if $n == 1 and .how == "expired" then "\(.end) \(.last_renewal)" else error("\($n) \(.how)") end')
+    if $n == 1 and .how == "expired" then "\(.until) \(.last_renewal)" else error("\($n) \(.how)") end')
   [ "$end" = "$(date -u -d "$last + 1 hour" +%Y-%m-%dT%H:%M:%S)${last:19}" ] || fail "$1: $last to $end"
   run -0 rlock status dead
   [[ $output == *free*"failure  "*"at ${end:0:19}Z, died after "*", by "* ]] || fail "$1: $output"

@@ -213,7 +213,7 @@ END
   owner=$(about handed owner)
   rlock force-unlock handed --yes --now --json >forced 2>/dev/null
   next=$(jq -r .next forced)
-  jq -e --arg owner "$owner" '.schema == 1 and .name == "handed" and [.released[].owner] == [$owner]' forced ||
+  jq -e --arg owner "$owner" '.schema == 1 and .name == "handed" and [.broken[].owner] == [$owner]' forced ||
     fail "$(cat forced)"
   [[ $next =~ ^[0-9a-f]{32}$ ]] || fail "$(cat forced)"
   ends_with 0 "$waiter"
@@ -224,7 +224,7 @@ END
   run -0 --separate-stderr rlock force-unlock idle --yes
   [[ $output$stderr == *"not held"* ]] || fail "$output$stderr"
   run -0 --separate-stderr rlock force-unlock idle --yes --json
-  jq -e '.released == [] and .next == null' <<<"$output"
+  jq -e '.broken == [] and .next == null' <<<"$output"
 }
 
 @test "--owner and --token that no longer match: 75, nothing changed; with those that do, and with --all, it is broken" {
@@ -374,7 +374,7 @@ breaks() {
 
 @test "force-unlock --all of more holders than go into one step reports every one" {
   for _ in {1..501}; do rlock acquire many -s --ttl 10m >/dev/null; done
-  [ "$(rlock force-unlock many --all --yes -q --json | jq '.released | length')" -eq 501 ]
+  [ "$(rlock force-unlock many --all --yes -q --json | jq '.broken | length')" -eq 501 ]
   run -0 rlock status many
   [[ $output == *"free"* ]] || fail "$output"
 }

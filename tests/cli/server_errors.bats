@@ -133,6 +133,11 @@ another_form() {
 @test "rlock version shows the form of stored locks" {
   run -0 rlock version
   [ "${lines[1]}" = "form of stored locks: 1" ] || fail "$output"
+  for words in "version --json" "--version --json" "status --version --json"; do
+    # shellcheck disable=SC2086
+    run -0 rlock $words
+    jq -e '.schema == 1 and (.version | test("^[0-9]+[.]")) and has("commit") and .stored_form == 1' <<<"$output" || fail "$output"
+  done
 }
 
 @test "exit 65: a key of the lock that is not ours, nothing is written" {

@@ -67,7 +67,7 @@ EOF
   jq -e --arg owner "$(about lease owner)" --argjson token "$(about lease token)" '
     .schema == 1 and .name == "lease" and .owner == $owner and .token == $token and .ttl_ms == 90000 and
     .left_ms > 60000 and .left_ms <= 90000 and
-    (.acquired_at | test("^[0-9]{4}-.*\\.[0-9]{3}Z$"))' lease || fail "$(cat lease)"
+    (.since | test("^[0-9]{4}-.*\\.[0-9]{3}Z$"))' lease || fail "$(cat lease)"
 }
 
 @test "status shows the process that asked, and --hide-command hides what it is" {
@@ -90,7 +90,7 @@ EOF
   run -75 --separate-stderr rlock acquire taken --ttl 1m -n -q
   silent
   run -75 --separate-stderr rlock acquire taken --ttl 1m -n --json
-  jq -e --argjson pid "$holder" --arg host "$(hostname)" '.error | .code == 75 and .kind == "busy" and .lock == "taken" and
+  jq -e --argjson pid "$holder" --arg host "$(hostname)" '.error | .code == 75 and .kind == "busy" and .name == "taken" and
     (.holder | .pid == $pid and .host == $host and .reason == "nightly import" and .held_ms >= 0)' <<<"$output" || fail "$output"
   run -75 --separate-stderr rlock acquire taken --ttl 1m -w 0.2 --json
   jq -e --argjson pid "$holder" '.error.holder.pid == $pid' <<<"$output" || fail "$output"
@@ -196,6 +196,18 @@ EOF
   says verbose "renewed for 20m"
   run -0 --separate-stderr rlock release verbose --owner "$owner" -v
   says verbose released
+}
+
+@test "renew --json says how long the lease lasts, and release --json that it is over" {
+  owner=$(rlock acquire spoken --ttl 10m)
+  rlock renew spoken --owner "$owner" --ttl 20m --json >renewed
+  jq -e --arg owner "$owner" '.schema == 1 and .event == "renewed" and .name == "spoken" and .owner == $owner and
+    .ttl_ms == 1200000 and .left_ms > 900000 and .left_ms <= 1200000' renewed || fail "$(cat renewed)"
+  rlock renew spoken --owner "$owner" --ttl 2s --json >unchanged
+  jq -e '.event == "unchanged" and .ttl_ms == 2000 and .left_ms > 900000' unchanged || fail "$(cat unchanged)"
+  rlock release spoken --owner "$owner" --json >released
+  jq -e --arg owner "$owner" '.schema == 1 and .event == "released" and .name == "spoken" and .owner == $owner' released ||
+    fail "$(cat released)"
 }
 
 @test "release: 0, a second time 0, and 76 when the lease was lost" {

@@ -103,7 +103,7 @@ newest() { [ "$(rlock queue --json deploy | jq -c '[.waiters[].pid]')" = "[$1]" 
   eventually waiting 1 deploy
   start rlock acquire --ttl 1m --json --supersede=2 deploy >new.json
   ends_with 75 "$old"
-  [ "$(jq -c '.error | [.kind, .code, .lock]' old.json)" = '["superseded",75,"deploy"]' ] || fail "$(cat old.json)"
+  [ "$(jq -c '.error | [.kind, .code, .name]' old.json)" = '["superseded",75,"deploy"]' ] || fail "$(cat old.json)"
   let_go deploy
   ends_with 0 $!
   rlock release deploy --owner "$(jq -r .owner new.json)"

@@ -47,10 +47,10 @@ seen() { grep -q -- "$1" "$2"; }
   own
   owner=$(rlock acquire deploy --ttl 20m)
   start "$RLOCK" watch >changes
-  eventually seen '"change":"seen".*"name":"deploy".*"state":"held"' changes
+  eventually seen '"event":"seen".*"name":"deploy".*"state":"held"' changes
   rlock release deploy --owner "$owner"
-  eventually seen '"change":"changed".*"fields":\["state","holders"\].*"state":"free"' changes
-  eventually seen '"change":"gone".*"name":"deploy".*"lock":null' changes
+  eventually seen '"event":"changed".*"fields":\["state","holders"\].*"state":"free"' changes
+  eventually seen '"event":"gone".*"name":"deploy".*"lock":null' changes
   ends_by TERM $!
   [ "$(wc -l <changes)" -eq 3 ]
   "$BATS_TEST_DIRNAME/../style/validate.py" changes
@@ -59,11 +59,11 @@ seen() { grep -q -- "$1" "$2"; }
 @test "a named lock is reported although it is free, and the server's end and return are, too" {
   own
   start "$RLOCK" watch --json nightly >changes
-  eventually seen '"change":"seen".*"name":"nightly".*"state":"free"' changes
+  eventually seen '"event":"seen".*"name":"nightly".*"state":"free"' changes
   end_server "$own_server"
-  eventually seen '"change":"server-lost".*"message":"' changes
+  eventually seen '"event":"server-lost".*"message":"' changes
   restart
-  eventually seen '"change":"server-back"' changes
+  eventually seen '"event":"server-back"' changes
   ends_by INT $!
   "$BATS_TEST_DIRNAME/../style/validate.py" changes
 }
@@ -73,14 +73,14 @@ seen() { grep -q -- "$1" "$2"; }
   rlock acquire deploy --ttl 20m
   timeout 60 "$RLOCK" watch | head -n 1 >first
   [ "${PIPESTATUS[0]}" -eq 0 ]
-  seen '"change":"seen"' first
+  seen '"event":"seen"' first
 }
 
 @test "a quorum is watched as one server, with those that are silent" {
   quorum 3
   rlock acquire deploy --ttl 50s
   start "$RLOCK" watch >changes
-  eventually seen '"change":"seen".*"servers":3' changes
+  eventually seen '"event":"seen".*"servers":3' changes
   signal_server KILL 3
   eventually seen '"fields":\[[^]]*"quorum"' changes
   ends_by TERM $!
@@ -93,7 +93,7 @@ seen() { grep -q -- "$1" "$2"; }
   start "$RLOCK" watch --format plain their-key >changes
   eventually seen '"name":"their-key".*"state":"held".*"format":"plain"' changes
   redis del their-key
-  eventually seen '"change":"changed".*"state":"free"' changes
+  eventually seen '"event":"changed".*"state":"free"' changes
   ends_by TERM $!
 }
 

@@ -15,23 +15,52 @@ import jsonschema
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 BEGINS = (b'{"schema":', b'{"event":')
-# The field that only this document has.
-KINDS = {"change": "watch", "event": "event-log", "error": "error", "locks": "status", "runs": "history", "released": "force-unlock",
-         "acquired_at": "acquire", "forgotten": "forget", "acl_rule": "doctor", "settings": "config", "waiters": "queue"}
+# The first document that has all of these fields.
+KINDS = {"error": "error", "locks": "status", "runs": "history", "broken": "force-unlock", "forgotten": "forget", "acl_rule": "doctor",
+         "settings": "config", "waiters": "queue", "version": "version", "slot": "acquire", "t_ns": "event-log", "time": "watch",
+         "left_ms": "renew", "event": "release"}
 
 # Debian 12 has no other way to resolve references; newer versions of jsonschema have, and warn.
 warnings.simplefilter("ignore", DeprecationWarning)
 
 
-def validators():
-    """{kind: validator}"""
-    schemas = {}
-    for path in (TOP / "docs/json").glob("*.schema.json"):
-        schemas[path.name] = json.loads(path.read_text(encoding="utf-8"))
-        jsonschema.Draft202012Validator.check_schema(schemas[path.name])
-    return {kind: jsonschema.Draft202012Validator(
-        schemas[f"{kind}.schema.json"], resolver=jsonschema.RefResolver("", schemas[f"{kind}.schema.json"], store=schemas))
-            for kind in KINDS.values()}
+def strict(schema):
+    """The schema without room for fields that it does not know: those that users install allow what later versions add."""
+    if isinstance(schema, list):
+        return [strict(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {key: strict(value) for key, value in schema.items()}
+    if "properties" in schema and not any("properties" in branch for branch in schema.get("oneOf", [])):
+        closed["additionalProperties"] = False
+    return closed
+
+
+def schemas():
+    """{kind: schema}"""
+    return {path.name.removesuffix(".schema.json"): json.loads(path.read_text(encoding="utf-8"))
+            for path in (TOP / "docs/json").glob("*.schema.json")}
+
+
+def validators(known):
+    """{kind: validator}, which resolves references by the $id of the schemas."""
+    store = {schema["$id"]: schema for schema in known.values()}
+    return {kind: jsonschema.Draft202012Validator(schema, resolver=jsonschema.RefResolver(schema["$id"], schema, store=store))
+            for kind, schema in known.items()}
+
+
+def faults_of_schemas(known, installed):
+    """Each has an $id with the version of the form, and allows fields that a later version adds."""
+    for kind, schema in known.items():
+        jsonschema.Draft202012Validator.check_schema(schema)
+        if schema.get("$id") != f"urn:rlock:json:1:{kind}":
+            yield f"{kind}.schema.json: its $id is {schema.get('$id')}"
+    later = {"schema": 1, "version": "1.2.3", "commit": None, "stored_form": 1, "later": True}
+    if not installed["version"].is_valid(later):
+        yield "version.schema.json: a field of a later version is refused"
+    for kind, schema in known.items():
+        if "additionalProperties" in json.dumps(schema):
+            yield f"{kind}.schema.json: additionalProperties refuses what a later version adds"
 
 
 def faults_of(line, known):
@@ -65,9 +94,13 @@ def documents(paths):
 
 
 def main():
-    known = validators()
+    of_users = schemas()
+    known = validators({kind: strict(schema) for kind, schema in of_users.items()})
     paths = sys.argv[1:] or [TOP / "tests/cli/golden"]
     seen, faults = set(), 0
+    for fault in [] if sys.argv[1:] else faults_of_schemas(of_users, validators(of_users)):
+        faults += 1
+        print(fault)
     for path, number, line in documents(paths):
         if line in seen:
             continue

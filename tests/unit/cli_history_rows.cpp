@@ -45,7 +45,7 @@ TEST_CASE("a run's end is read from its parts") {
   CHECK(how("released", "no-guard") == "no-guard - -");
   CHECK(how("released", "stopped") == "stopped - -");
   CHECK(how("expired", "-") == "expired - -");
-  CHECK(how("forced", "signal:15") == "forced - 15");
+  CHECK(how("forced", "signal:15") == "broken - 15");
 }
 
 TEST_CASE("a history entry that no rlock wrote is unknown") {
@@ -95,7 +95,7 @@ TEST_CASE("the history is a table of runs with the skipped runs between them") {
         "2026-11-21T02:54:40Z  -     1 skip   bob@web2    make test\n"
         "2026-11-21T02:53:00Z  1m5s  exit 7   alice@web1  make deploy\n"
         "2026-11-21T02:53:00Z  2s    2 skips  bob@web2    make test\n"
-        "2026-11-21T02:53:00Z  1m5s  forced   alice@web1  make deploy\n");
+        "2026-11-21T02:53:00Z  1m5s  broken   alice@web1  make deploy\n");
 }
 
 TEST_CASE("the rows of the table are sorted by START, whichever run ended last") {

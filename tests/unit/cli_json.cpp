@@ -75,6 +75,12 @@ TEST_CASE("queue as JSON is exactly as documented") {
   CHECK(absent["removed"].is_null());
 }
 
+TEST_CASE("a version as JSON has its commit where that is known") {
+  CHECK(version_json("1.2.3", "", 1) ==
+        "{\"schema\":1,\"version\":\"1.2.3\",\"commit\":null,\"stored_form\":1}\n");
+  CHECK(json::parse(version_json("1.2.3", "abc", 1))["commit"] == "abc");
+}
+
 TEST_CASE("an error as JSON carries code, kind and message") {
   auto error = [](ErrorKind kind) { return json::parse(error_json({kind, "why"}, {}))["error"]; };
   CHECK(error(ErrorKind::usage) == json{{"code", 64}, {"kind", "usage"}, {"message", "why"}});
@@ -88,7 +94,9 @@ TEST_CASE("an error as JSON carries code, kind and message") {
   CHECK(error(ErrorKind::lost) == json{{"code", 76}, {"kind", "lost"}, {"message", "why"}});
   CHECK(error(ErrorKind::denied)["code"] == 77);
   CHECK(error(ErrorKind::config) == json{{"code", 78}, {"kind", "usage"}, {"message", "why"}});
-  CHECK(json::parse(error_json({ErrorKind::busy, "why"}, {"x", "o"}))["error"]["owner"] == "o");
+  const auto about = json::parse(error_json({ErrorKind::busy, "why"}, {"x", "o"}))["error"];
+  CHECK(about["name"] == "x");
+  CHECK(about["owner"] == "o");
 }
 
 TEST_CASE("JSON is one valid ASCII line whatever a server sent") {

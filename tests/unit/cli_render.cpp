@@ -91,7 +91,7 @@ TEST_CASE("a holder whose processes do not end is shown as ending, and why") {
   view = {"nightly", test::snapshot({ending}, 2)};
   CHECK(contains(lock_details(view, 80), "state    broken by an operator"));
   CHECK(contains(lock_details(view, 80), "  state    ending, cannot end pid 4711 of root\n"));
-  CHECK(contains(status_table({view}, 80), "nightly  revoked"));
+  CHECK(contains(status_table({view}, 80), "nightly  broken"));
 }
 
 TEST_CASE("the queue is shown in order with the owners that --remove takes") {

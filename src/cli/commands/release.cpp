@@ -56,7 +56,7 @@ Result<Report> release(const LeaseId& lease, const Choices& choices) {
   if (choices.has(Opt::verbose)) {
     print_message(in_quotes(lease.name.text()) + ": released", Weight::notice);
   }
-  return Report{};
+  return Report{[=] { return release_json(call); }};
 }
 
 }  // namespace

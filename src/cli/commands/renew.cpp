@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "cli/commands/commands.hpp"
 #include "cli/options/values.hpp"
@@ -22,6 +23,7 @@ struct RenewSettings {
   std::optional<Millis> ttl;
   lock::RenewCall call;
   Millis left{0};  // of the lease before it is renewed
+  TimePoint asked_at{};
 };
 
 // The record of a lease that is restored. The process that runs the steps is known, but not whether
@@ -55,7 +57,7 @@ Result<RenewSettings> renew_settings(const Invocation& invocation) {
 // which is never wider than the old one, and needs --ttl, because a default might end between two
 // steps.
 Status complete_call(RenewSettings& settings, Session& session) {
-  const TimePoint asked_at = BootClock::now();
+  settings.asked_at = BootClock::now();
   TRY(auto seen, inspect_holders(session, settings.lease.name));
   auto ours = [&](const lock::Holder& holder) {
     return holder.owner == settings.lease.owner.text();
@@ -72,7 +74,7 @@ Status complete_call(RenewSettings& settings, Session& session) {
         holder->state == lock::HolderState::held || holder->state == lock::HolderState::granted;
     const bool at_majority = 2 * holder->servers > session.servers();
     const Millis left = std::min(holder->left, timing::kLongestQuorumLease);
-    if (lives && at_majority) put_back->lease_end = lock::lease_deadline(asked_at, left);
+    if (lives && at_majority) put_back->lease_end = lock::lease_deadline(settings.asked_at, left);
   }
   settings.call.responsive = holder->responsive;
   settings.call.record = holder->record;
@@ -103,6 +105,17 @@ Error no_longer_ours(const RenewSettings& settings, const lock::Lost& lost, cons
     error.text += "; to restore it if nobody has held the lock since, add --ttl DUR";
   }
   return error;
+}
+
+Renewed event_of(const RenewSettings& settings, lock::Renewal renewal) {
+  if (renewal == lock::Renewal::put_back) return Renewed::restored;
+  return settings.left <= settings.call.ttl ? Renewed::renewed : Renewed::unchanged;
+}
+
+// At least so long: the request took a part of it.
+Millis left_now(const RenewSettings& settings) {
+  const auto since = std::chrono::duration_cast<Millis>(BootClock::now() - settings.asked_at);
+  return std::max(Millis(0), std::max(settings.call.ttl, settings.left) - since);
 }
 
 std::string how_renewed(const RenewSettings& settings) {
@@ -137,7 +150,8 @@ Result<Report> renew(RenewSettings& settings, const Choices& choices) {
         util::format("{}: {}", in_quotes(settings.lease.name.text()), how_renewed(settings)),
         Weight::notice);
   }
-  return Report{};
+  return Report{[call = settings.call, event = event_of(settings, *renewal),
+                 left = left_now(settings)] { return renew_json(call, event, left); }};
 }
 
 }  // namespace

@@ -367,9 +367,9 @@ constexpr OptionRow kOptions[] = {
              kEveryCommand & ~(kRun | kMetrics | kCheck | kLocal)),
      "print JSON on standard output",
      "Use it in scripts: later versions may add fields, but do not remove any. rlock also prints "
-     "errors as JSON on standard output, in addition to the message on standard error. renew and "
-     "release print nothing when they succeed. run does not have this option, because standard "
-     "output belongs to the command: use --event-log."},
+     "errors as JSON on standard output, in addition to the message on standard error. rlock(1), "
+     "JSON, says where the schemas are. run does not have this option, because standard output "
+     "belongs to the command: use --event-log."},
     {general(Opt::quiet, "quiet", "", {.letter = 'q', .common = true}), "print only errors",
      "With run, a busy lock is not an error: use it in a crontab, because cron mails any output. "
      "With status it suppresses the listing, and the exit code shows whether the lock is held."},

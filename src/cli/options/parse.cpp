@@ -236,7 +236,7 @@ Result<CommandLine> read_options(const CommandRow& command, Words words,
   }
   TRY(auto names, collect_names(app.remaining(), command, choices.has(Opt::shell_text)));
   if (choices.has(Opt::help)) return CommandLine(Help{command.id, length});
-  if (choices.has(Opt::version)) return CommandLine(Version{});
+  if (choices.has(Opt::version)) return CommandLine(Version{choices.has(Opt::json)});
   TRY_STATUS(check_durations(choices));
   return CommandLine(
       Invocation{command.id, std::move(choices), std::move(names), std::move(after_dashes)});
@@ -246,7 +246,7 @@ Result<CommandLine> read_options(const CommandRow& command, Words words,
 Result<CommandLine> parse_without_command(std::span<const std::string> words) {
   for (const std::string& word : words) {
     if (word == "--help" || word == "-h") return CommandLine(Help{{}, help_length(words)});
-    if (word == "--version" || word == "-V") return CommandLine(Version{});
+    if (word == "--version" || word == "-V") return CommandLine(Version{asks_for_json(words)});
   }
   for (size_t i = 0; i < words.size(); i += word_count(words[i])) {
     const std::string& word = words[i];
@@ -278,7 +278,7 @@ Result<CommandLine> parse(std::span<const std::string> words) {
 
   size_t at = command_index(words);
   if (at == words.size()) return parse_without_command(words);
-  if (words[at] == "version") return CommandLine(Version{});
+  if (words[at] == "version") return CommandLine(Version{asks_for_json(words)});
   if (words[at] == "help") return parse_help(words.subspan(at + 1));
   const CommandRow* command = find_command(words[at]);
   if (command == nullptr) return unknown_command(words[at], after.has_value());

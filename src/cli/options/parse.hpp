@@ -66,7 +66,9 @@ struct Help {
   std::optional<CommandId> command;
   HelpLength length = HelpLength::full;
 };
-struct Version {};
+struct Version {
+  bool json = false;
+};
 using CommandLine = std::variant<Invocation, NoCommand, Help, Version>;
 
 // Parses the words after the program's name. ErrorKind::usage for an unknown word (the error

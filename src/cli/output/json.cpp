@@ -125,10 +125,9 @@ Json silent_json(const lock::SilentServer& server) {
 
 Json closure_json(const lock::Holder& closure) {
   const Record by = decode_record(closure.record);
-  return {{"until", end_of_closure(closure)},
-          {"left_ms", closure.left},
-          {"by", who_text(by)},
-          {"reason", by.reason},
+  return {{"since", closure.since},  {"until", end_of_closure(closure)},
+          {"left_ms", closure.left}, {"host", by.host},
+          {"user", by.user},         {"reason", by.reason},
           {"id", closure.owner}};
 }
 
@@ -151,9 +150,12 @@ Json last_success_json(const std::optional<lock::Success>& last) {
 Json last_failure_json(const lock::Snapshot& snapshot) {
   if (!snapshot.last_failure) return {};
   const lock::Failure& last = *snapshot.last_failure;
+  const RunEnd end = end_of(last);
   return with_process({{"at", last.at},
                        {"took_ms", last.took},
-                       {"result", last.result},
+                       {"how", end.how},
+                       {"exit_code", end.exit_code},
+                       {"signal", end.signal},
                        {"in_a_row", snapshot.failures_in_a_row}},
                       decode_record(last.record));
 }
@@ -222,7 +224,7 @@ Json skips_json(const std::optional<lock::Skips>& skips) {
 }
 
 // Who broke the lock, or the cool-down after the run, and why.
-Json forced_json(const std::string& note) {
+Json broken_json(const std::string& note) {
   if (note.empty()) return {};
   const Record by = decode_record(note);
   return {{"host", by.host}, {"user", by.user}, {"reason", by.reason}, {"at", by.at}};
@@ -241,8 +243,8 @@ Json closing_json(const lock::Closing& closing) {
 Json run_json(const lock::Run& run, const std::optional<lock::Skips>& skips) {
   const Record record = decode_record(run.record);
   const RunEnd end = end_of(run);
-  return {{"start", run.since},
-          {"end", run.until},
+  return {{"since", run.since},
+          {"until", run.until},
           {"exit_code", end.exit_code},
           {"signal", end.signal},
           {"how", end.how},
@@ -257,7 +259,7 @@ Json run_json(const lock::Run& run, const std::optional<lock::Skips>& skips) {
           {"skips", skips_json(skips)},
           {"urgent_ms", record.urgent},
           {"moved", record.moved},
-          {"forced", forced_json(run.note)}};
+          {"broken", broken_json(run.note)}};
 }
 
 std::string_view json_kind(ErrorKind kind) {
@@ -314,19 +316,38 @@ std::string queue_json(const std::optional<lock::LockName>& name, std::span<cons
 
 std::string force_unlock_json(const lock::LockName& name, const lock::Forced& forced) {
   return document({{"name", name.text()},
-                   {"released", list_of(forced.broken, holder_json)},
+                   {"broken", list_of(forced.broken, holder_json)},
                    {"next", forced.next}});
 }
 
 std::string acquire_json(const lock::AcquireCall& claim, lock::Token token, uint64_t slot,
-                         Millis left, lock::ServerTime acquired_at) {
+                         Millis left, lock::ServerTime since) {
   return document({{"name", claim.name.text()},
                    {"owner", claim.owner.text()},
                    {"token", token},
                    {"slot", null_if(slot == 0, slot)},
                    {"left_ms", left},
                    {"ttl_ms", claim.ttl},
-                   {"acquired_at", acquired_at}});
+                   {"since", since}});
+}
+
+std::string renew_json(const lock::RenewCall& call, Renewed renewed, Millis left) {
+  return document({{"event", util::to_string<Renewed::unchanged>(
+                                 renewed, {"renewed", "restored", "unchanged"})},
+                   {"name", call.name.text()},
+                   {"owner", call.owner.text()},
+                   {"ttl_ms", call.ttl},
+                   {"left_ms", left}});
+}
+
+std::string release_json(const lock::ReleaseCall& call) {
+  return document(
+      {{"event", "released"}, {"name", call.name.text()}, {"owner", call.owner.text()}});
+}
+
+std::string version_json(std::string_view version, std::string_view commit, uint64_t form) {
+  return document(
+      {{"version", version}, {"commit", null_if(commit.empty(), commit)}, {"stored_form", form}});
 }
 
 std::string forget_json(const lock::ForgetCall& call, const lock::Forgotten& forgotten) {
@@ -358,7 +379,7 @@ std::string history_json(const std::optional<lock::LockName>& name, const Histor
 
 std::string change_json(const Change& change, lock::ServerTime time) {
   return document(
-      {{"change", util::to_string<ChangeKind::gone>(change.kind, {"seen", "changed", "gone"})},
+      {{"event", util::to_string<ChangeKind::gone>(change.kind, {"seen", "changed", "gone"})},
        {"time", time},
        {"name", change.name},
        {"fields", change.fields},
@@ -367,7 +388,7 @@ std::string change_json(const Change& change, lock::ServerTime time) {
 
 std::string server_change_json(const std::string& server, const std::optional<Error>& why,
                                lock::ServerTime time) {
-  Json json{{"change", why ? "server-lost" : "server-back"}, {"time", time}, {"server", server}};
+  Json json{{"event", why ? "server-lost" : "server-back"}, {"time", time}, {"server", server}};
   if (why) json["message"] = why->text;
   return document(json);
 }
@@ -376,7 +397,7 @@ std::string error_json(const Error& error, const Subject& subject, const ErrorDe
   Json inner{{"code", details.code.value_or(exit_code(error.kind))},
              {"kind", details.kind.empty() ? json_kind(error.kind) : details.kind},
              {"message", error.text}};
-  if (subject.lock) inner["lock"] = *subject.lock;
+  if (subject.name) inner["name"] = *subject.name;
   if (subject.owner) inner["owner"] = *subject.owner;
   if (details.holder) {
     const bool closed = details.holder->state == lock::HolderState::closed;

@@ -35,7 +35,16 @@ std::string force_unlock_json(const lock::LockName& name, const lock::Forced& fo
 
 // `left`: until the lease ends.
 std::string acquire_json(const lock::AcquireCall& claim, lock::Token token, uint64_t slot,
-                         Millis left, lock::ServerTime acquired_at);
+                         Millis left, lock::ServerTime since);
+
+// unchanged: the lease lasts for longer than the renewal would.
+enum class Renewed { renewed, restored, unchanged };
+std::string renew_json(const lock::RenewCall& call, Renewed renewed, Millis left);
+
+std::string release_json(const lock::ReleaseCall& call);
+
+// `commit`: empty where it is unknown. `form`: of stored locks.
+std::string version_json(std::string_view version, std::string_view commit, uint64_t form);
 
 std::string forget_json(const lock::ForgetCall& call, const lock::Forgotten& forgotten);
 
@@ -58,7 +67,7 @@ std::string server_change_json(const std::string& server, const std::optional<Er
 
 // The lock and the owner that an error is about, as far as they are known.
 struct Subject {
-  std::optional<std::string> lock{};
+  std::optional<std::string> name{};
   std::optional<std::string> owner{};
 };
 // Where they are not the error's own: exit code and kind. `holder`: who holds a busy lock.

@@ -132,7 +132,7 @@ std::string command_of(const lock::Run& run, const Record& record) {
   const std::string command = place_remark(record) + record.command.value_or("");
   if (run.note.empty()) return command;
   const std::string by = note_text(run.note);
-  return util::format("[{} {}] {}", run.how == "forced" ? "forced" : "cool-down forced",
+  return util::format("[{} {}] {}", run.how == "forced" ? "broken" : "cool-down broken",
                       by.empty() ? "by an operator" : by, command);
 }
 

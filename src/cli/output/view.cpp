@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <numeric>
+#include <utility>
 
 #include "cli/output/record.hpp"
 #include "lock/timing.hpp"
@@ -16,6 +17,11 @@ std::optional<int> number_after(std::string_view label, std::string_view text) {
   if (!text.starts_with(label)) return std::nullopt;
   text.remove_prefix(label.size());
   return util::parse_number<uint8_t>(text);
+}
+
+// The server stores another word for it.
+std::string shown_end(std::string how) {
+  return how == "forced" ? "broken" : how;
 }
 
 int64_t start_of(const HistoryLine& line) {
@@ -62,7 +68,7 @@ LockState state_of(const lock::Snapshot& snapshot) {
   const auto& holders = snapshot.holders;
   if (holders.empty()) return is_closed(snapshot) ? LockState::closed : LockState::free;
   if (std::any_of(holders.begin(), holders.end(), in(HolderState::revoked))) {
-    return LockState::revoked;
+    return LockState::broken;
   }
   if (std::any_of(holders.begin(), holders.end(), overdue)) return LockState::overdue;
   bool cooling = std::all_of(holders.begin(), holders.end(), in(HolderState::cooldown));
@@ -70,8 +76,8 @@ LockState state_of(const lock::Snapshot& snapshot) {
 }
 
 std::string_view to_string(LockState state) {
-  return util::to_string<LockState::revoked>(
-      state, {"free", "closed", "held", "overdue", "cooldown", "revoked"});
+  return util::to_string<LockState::broken>(
+      state, {"free", "closed", "held", "overdue", "cooldown", "broken"});
 }
 
 std::optional<lock::Limit> limit_of(const lock::Snapshot& snapshot) {
@@ -211,7 +217,8 @@ void keep_newest(History& lines, uint64_t most) {
 }
 
 RunEnd end_of(const lock::Run& run) {
-  RunEnd end{run.how, number_after("exit:", run.result), number_after("signal:", run.result)};
+  RunEnd end{shown_end(run.how), number_after("exit:", run.result),
+             number_after("signal:", run.result)};
   constexpr std::string_view kWords[] = {"lost", "max-run", "no-guard", "no-renewal", "stopped"};
   const bool known =
       std::find(std::begin(kWords), std::end(kWords), run.result) != std::end(kWords);
@@ -219,7 +226,14 @@ RunEnd end_of(const lock::Run& run) {
   return end;
 }
 
+RunEnd end_of(const lock::Failure& failure) {
+  const bool ended = failure.result.find(':') != std::string::npos;
+  return {ended ? "released" : shown_end(failure.result), number_after("exit:", failure.result),
+          number_after("signal:", failure.result)};
+}
+
 std::string result_text(std::string result) {
+  result = shown_end(std::move(result));
   const size_t colon = result.find(':');
   if (colon != result.npos) result[colon] = ' ';
   return result;

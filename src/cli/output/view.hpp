@@ -12,7 +12,7 @@
 
 namespace rlock::cli {
 
-enum class LockState { free, closed, held, overdue, cooldown, revoked };
+enum class LockState { free, closed, held, overdue, cooldown, broken };
 
 // By how much the renewal of this lease is overdue: a live holder renews it after each
 // timing::renew_interval of its ttl. None where nobody renews it, and for a delay that a busy host
@@ -22,7 +22,7 @@ std::optional<Millis> overdue(const lock::Holder& holder);
 // At a majority of its servers, those that did not answer included.
 bool is_closed(const lock::Snapshot& snapshot);
 
-// revoked where any holder is, else overdue; cooldown where only cool-downs are left. closed: where
+// broken where any holder is, else overdue; cooldown where only cool-downs are left. closed: where
 // it would be free otherwise.
 LockState state_of(const lock::Snapshot& snapshot);
 std::string_view to_string(LockState state);
@@ -109,7 +109,7 @@ History by_start(const History& lines);
 // Sorts newest first and keeps `most` runs.
 void keep_newest(History& lines, uint64_t most);
 
-// How a run ended: `how` is released, expired, forced, lost, max-run, no-guard, no-renewal or
+// How a run ended: `how` is released, expired, broken, lost, max-run, no-guard, no-renewal or
 // stopped; code or signal is known only where the command ended and its release reported it.
 struct RunEnd {
   std::string how{};
@@ -117,6 +117,7 @@ struct RunEnd {
   std::optional<int> signal{};
 };
 RunEnd end_of(const lock::Run& run);
+RunEnd end_of(const lock::Failure& failure);
 
 // `exit 7` of `exit:7`, as people read the result of a run.
 std::string result_text(std::string result);

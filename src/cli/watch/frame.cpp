@@ -206,7 +206,7 @@ std::vector<std::string> cells_of(const WatchedLock& watched, TimePoint now) {
 LineStyle style_of(const WatchedLock& watched, const FrameInput& input) {
   if (watched.name.text() == input.cursor.selected) return LineStyle::selected;
   const std::string state = state_text(watched);
-  if (state == "error" || state == "revoked") return LineStyle::alarm;
+  if (state == "error" || state == "broken") return LineStyle::alarm;
   return state == "free" || input.state.outage ? LineStyle::faint : LineStyle::plain;
 }
 
