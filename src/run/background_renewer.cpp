@@ -177,11 +177,14 @@ class BackgroundRenewerProcess {
     write_to_stderr_of(task_.watched.pid(), task_.describe(notice));
   }
 
-  // Where each step is a process of its own, the lock would be lost silently. Not where the
-  // lock was released just before the end of the process: the server knows.
+  // Where each step is a process of its own, the lock would be lost silently. A process that lived
+  // for longer has done its work. Not where the lock was released just before the end of the
+  // process: the server knows.
   void report_early_end(TimePoint granted_at, TimePoint deadline) const {
+    constexpr Millis kTooShortForSteps{2000};
     const TimePoint now = BootClock::now();
-    if (now >= granted_at + claim_.ttl || !task_.parent || task_.parent->ended()) return;
+    const bool worked = now >= granted_at + kTooShortForSteps;
+    if (worked || !task_.parent || task_.parent->ended()) return;
     auto store = task_.make_server();
     lock::SystemPoller poller;
     auto request = store->renew({claim_, lock::Entry::outer(), std::nullopt});

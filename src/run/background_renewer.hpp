@@ -25,20 +25,20 @@ struct Broken {
   std::optional<Millis> left;
 };
 
-// The process ended within its first lease: the steps may be other processes.
+// The process ended as soon as it had the lock: the steps are other processes.
 struct EndedEarly {
   Millis after;  // its acquisition
 };
 
 using Notice = std::variant<LeaseEnd, Broken, EndedEarly>;
 
-// The message for users; empty if there is none.
+// The message for users.
 using DescribeNotice = std::function<std::string(const Notice&)>;
 
 // The process that `acquire --renew-while` leaves behind: it renews a lock while another process
 // lives and releases it afterwards. Where an operator breaks the lock it renews no more, and
 // confirms when the process has ended or the lease is over. A lost lock is reported on the
-// process's stderr; a process that ends within its first lease on that of its parent.
+// process's stderr; a process that ends at once on that of its parent.
 class BackgroundRenewer {
  public:
   // Forks it before anything is acquired, and before this process has a thread or a connection. In

@@ -199,6 +199,21 @@ bool runs_our_program(pid_t pid) {
          own.st_dev == other.st_dev && own.st_ino == other.st_ino;
 }
 
+bool collects_our_output(pid_t pid) noexcept {
+  struct stat own {};
+  if (!proc_is_ours() || fstat(STDOUT_FILENO, &own) != 0 || !S_ISFIFO(own.st_mode)) return false;
+  enum class Output { unknown, ours, another };
+  auto output_of = [&own](pid_t process) {
+    struct stat output {};
+    if (stat(ProcPath(process, "fd/1").text, &output) != 0) return Output::unknown;
+    const bool same = output.st_dev == own.st_dev && output.st_ino == own.st_ino;
+    return same ? Output::ours : Output::another;
+  };
+  const auto found = read_stat(pid);
+  return found && found->before_exec() && output_of(pid) == Output::ours &&
+         output_of(found->parent) == Output::another;
+}
+
 bool descends_from(pid_t pid, pid_t ancestor) noexcept {
   pid_t at = pid;
   for (int level = 0; level < kDeepest && at > 1; ++level) {

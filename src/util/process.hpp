@@ -79,6 +79,11 @@ inline bool proc_is_ours() noexcept {
 // Whether the process runs the file that this one runs.
 bool runs_our_program(pid_t pid);
 
+// Whether `pid` is a shell's fork that collects our standard output for its parent, as `$( )` makes
+// one: it has not gone through an exec, and its standard output is ours, a pipe, while its parent
+// has another one. False where /proc does not show it.
+bool collects_our_output(pid_t pid) noexcept;
+
 // Whether `pid` descends from `ancestor`; false when it is gone already.
 bool descends_from(pid_t pid, pid_t ancestor) noexcept;
 

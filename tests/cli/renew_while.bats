@@ -120,18 +120,29 @@ await_steps() {
 
 # steps_of_one_shell NAME OPTION…: acquires in a shell that ends at once, below one that goes on; err is their stderr.
 steps_of_one_shell() {
-  start sh -c 'sh -c "rlock acquire \"\$@\" --renew-while \$\$ >owner" sh "$@"; exec sleep 1000' sh "$@" 2>err
+  start sh -c 'sh -c "rlock acquire \"\$@\" --renew-while \$\$ >owner; :" sh "$@"; exec sleep 1000' sh "$@" 2>err
 }
 
-@test "--renew-while: a process that ends within its first lease is worth a warning" {
-  steps_of_one_shell early
-  eventually grep -q '^rlock: warning: "early" at .*: released because process .* exited after .*\$PPID' err
-  eventually free early
-  rm owner
-  steps_of_one_shell quiet -q
+@test "--renew-while: a process that exits at once is an error, also with -q" {
+  for options in "" -q; do
+    # shellcheck disable=SC2086 # none, or one
+    steps_of_one_shell early $options
+    eventually grep -q '^rlock: "early" at .*: released because process .* exited .* after.*\$PPID' err
+    eventually free early
+  done
+}
+
+@test "--renew-while: a process that exits after its work is no error" {
+  # Its parent lives, and the lease that it began with is not over.
+  start sh -c 'sh -c "rlock acquire worked --renew-while \$\$ -t 6 >owner; read -r _ <go; rm owner"; exec sleep 1000' 2>err
+  mkfifo go
   eventually test -s owner
-  eventually free quiet
-  eventually no_renewer quiet
+  renewals() { [ "$(calls evalsha)" -gt "$before" ]; }
+  before=$(($(calls evalsha) + 1))
+  eventually renewals  # the second one, after four seconds
+  echo >go
+  eventually no_renewer worked
+  [ ! -e owner ]
   [ ! -s err ] || fail "$(cat err)"
 }
 
@@ -251,4 +262,40 @@ steps_of_one_shell() {
   eventually free unprinted
   eventually no_renewer unprinted
   exec 8<&-
+}
+
+# Where the shell itself is what collects the owner, the lock would be released as soon as the caller has it.
+@test "--renew-while: the substitution that reads the owner is refused, with what to write instead" {
+  local shell script
+  while read -r shell script; do
+    refuses 64 '--renew-while' 'use $$' 'pid=$BASHPID' -- "$shell" -c "$script" || fail "$shell: $script" || return
+    free fleeting
+  done <<'END'
+bash owner=$(rlock acquire fleeting --renew-while "$BASHPID")
+bash owner=$(:; rlock acquire -q fleeting --renew-while "$BASHPID"; exit)
+bash owner=$(:; rlock acquire fleeting --renew-while "$BASHPID" | cat; exit "${PIPESTATUS[0]}")
+bash owner=$(:; rlock acquire fleeting --json --renew-while "$BASHPID" >&1; exit)
+dash owner=$(read -r pid _ </proc/self/stat; rlock acquire fleeting --renew-while "$pid"; exit)
+dash owner=$(exec sh -c 'exec rlock acquire fleeting --renew-while $$')
+END
+}
+
+@test "--renew-while: a script whose stdout is a pipe, and a subshell that goes on, keep the lock" {
+  local shell text
+  while read -r shell text; do
+    printf '%s\n' "$text" 'rlock status -q honest && touch kept' >script
+    if [[ $text == "("* ]]; then echo "$text" >script; fi
+    run -0 bash -o pipefail -c "$shell script | cat" || fail "$shell: $text" || return
+    [ -e kept ] || fail "$shell: $text: $output" || return
+    rm kept
+    eventually no_renewer honest
+    free honest
+  done <<'END'
+bash rlock acquire honest --renew-while $$
+dash rlock acquire honest --renew-while $$
+bash owner=$(rlock acquire honest --renew-while $$)
+dash owner=$(rlock acquire honest --renew-while $$)
+bash (pid=$BASHPID; owner=$(rlock acquire honest --renew-while "$pid"); rlock status -q honest && touch kept)
+bash (pid=$BASHPID; owner=$(rlock acquire honest --renew-while "$pid"); rlock status -q honest && touch kept) | cat
+END
 }

@@ -13,6 +13,7 @@
 #include "cli/settings/run_settings.hpp"
 #include "run/background_renewer.hpp"
 #include "util/duration.hpp"
+#include "util/process.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
@@ -25,6 +26,17 @@ Result<std::optional<pid_t>> pid_choice(const Choices& choices) {
   return std::optional(static_cast<pid_t>(*number));
 }
 
+// A process that ends with the acquisition would release the lock before the caller uses it.
+Status check_outlives_us(pid_t pid) {
+  const bool is_rlock = pid == getpid();
+  if (!is_rlock && !util::collects_our_output(pid)) return Done{};
+  return usage(util::format(
+      "--renew-while: process {} is {} and exits as soon as the owner id is read: use $$, the "
+      "script itself, inside $( ) too; for a subshell: pid=$BASHPID; owner=$(rlock acquire ... "
+      "--renew-while \"$pid\")",
+      pid, is_rlock ? "rlock itself" : "only the substitution $( )"));
+}
+
 // A lease of the default length could end in the middle of the steps.
 Result<Millis> lease_length(const Choices& choices, std::optional<pid_t> renew_while) {
   TRY(auto ttl, ttl_choice(choices));
@@ -34,13 +46,12 @@ Result<Millis> lease_length(const Choices& choices, std::optional<pid_t> renew_w
   return ttl.value_or(kDefaultTtl);
 }
 
-// The messages of a lock that is renewed while process `pid` lives. Empty where --quiet hides them.
+// The messages of a lock that is renewed while process `pid` lives. Each is an error.
 class NoticeText {
  public:
-  NoticeText(const std::string& name, const std::string& server, pid_t pid, Verbosity verbosity)
+  NoticeText(const std::string& name, const std::string& server, pid_t pid)
       : lock_(in_quotes(name) + " at " + util::printable(server)),
-        process_("process " + std::to_string(pid)),
-        verbosity_(verbosity) {}
+        process_("process " + std::to_string(pid)) {}
 
   std::string operator()(const run::LeaseEnd& end) const {
     return util::format("{} is no longer held: {}; the steps of {} run without the lock", lock_,
@@ -57,33 +68,29 @@ class NoticeText {
   }
 
   std::string operator()(const run::EndedEarly& early) const {
-    if (verbosity_ == Verbosity::quiet) return {};
     return util::format(
-        "warning: {}: released because {} (--renew-while) exited after {}; if later steps need the "
-        "lock, name a process that outlives them, such as $PPID",
+        "{}: released because {} (--renew-while) exited only {} after rlock had acquired the lock; "
+        "later steps run without the lock: name a process that outlives them, such as $PPID",
         lock_, process_, util::format_duration(early.after));
   }
 
  private:
   const std::string lock_;
   const std::string process_;
-  const Verbosity verbosity_;
 };
 
 Result<std::optional<run::BackgroundRenewer>> background_renewer_for(const RunSettings& settings,
                                                                      const Session& session,
-                                                                     run::Signals& signals,
-                                                                     const Choices& choices) {
+                                                                     run::Signals& signals) {
   if (!settings.renew_while) return std::optional<run::BackgroundRenewer>();
+  TRY_STATUS(check_outlives_us(*settings.renew_while));
   auto process = util::ProcessHandle::open(*settings.renew_while);
   if (!process) {
     return Error{process.error().kind, "--renew-while: " + process.error().text};
   }
-  const NoticeText text(settings.plan.claim.name.text(), session.server(), process->pid(),
-                        verbosity_of(choices));
+  const NoticeText text(settings.plan.claim.name.text(), session.server(), process->pid());
   auto describe = [&](const run::Notice& notice) {
-    const std::string message = std::visit(text, notice);
-    return message.empty() ? message : message_line(message, Weight::error);
+    return message_line(std::visit(text, notice), Weight::error);
   };
   TRY(auto background_renewer,
       run::BackgroundRenewer::start(settings.plan.claim, *std::move(process), session.make_server(),
@@ -156,7 +163,7 @@ Result<Report> report_acquired(const run::HeldLock& held_lock, const RunSettings
 Result<Report> acquire(RunSettings settings, Session& session, run::Signals& signals,
                        const Choices& choices) {
   run::Plan& plan = settings.plan;
-  TRY(auto background_renewer, background_renewer_for(settings, session, signals, choices));
+  TRY(auto background_renewer, background_renewer_for(settings, session, signals));
   RunObserver observer(plan.claim.name, verbosity_of(choices), std::nullopt);
   const TimePoint start = observer.begin_wait(plan, session, signals, settings.waiting.wait);
   const int call_off = background_renewer ? background_renewer->fd() : -1;
