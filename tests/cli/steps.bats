@@ -230,3 +230,21 @@ EOF
   refuses 76 broken "$(id -un)@$(hostname)" "host is gone" -- rlock release broken --owner "$owner"
   refuses 76 broken "host is gone" -- rlock renew broken --owner "$owner"
 }
+
+@test "status -q --owner: 0 is yes, 1 is no, an empty owner is a no without a question, all else is unknown" {
+  lease asked --ttl 1h
+  run -0 rlock status -q --owner "$owner" asked
+  run -1 rlock status -q --owner ffffffffffffffffffffffffffffffff asked
+  quietly_no() { run -1 --separate-stderr "$@" && silent; }
+  quietly_no rlock status -q --owner "" asked
+  RLOCK_URL=unix://$here/nowhere quietly_no rlock status -q --owner "" asked
+  run -1 rlock status -q --json --owner "" asked
+  [ "$(jq -r '.locks[0].state' <<<"$output")" = held ]
+  RLOCK_URL=unix://$here/nowhere run -69 rlock status -q --owner "$owner" asked
+  run -64 rlock status --owner "" asked
+  for command in renew release "force-unlock --yes"; do
+    # shellcheck disable=SC2086 # words
+    refuses 64 owner -- rlock $command --owner "" asked
+  done
+  rlock release asked --owner "$owner"
+}

@@ -19,6 +19,7 @@ namespace {
 struct StatusSettings {
   Selection locks{};
   std::optional<lock::Owner> owner{};
+  bool of_nobody = false;  // --owner is empty, as $RLOCK_OWNER is outside a run
   bool quiet = false;
   bool json = false;  // which shows more of free locks
   bool all = false;   // also locks that are free
@@ -31,7 +32,10 @@ Result<StatusSettings> status_settings(const Invocation& invocation) {
   settings.quiet = choices.has(Opt::quiet);
   settings.json = choices.has(Opt::json);
   settings.all = choices.has(Opt::all);
-  TRY(settings.owner, owner_choice(choices));
+  settings.of_nobody = choices.last(Opt::owner) == "";
+  if (!settings.of_nobody) {
+    TRY(settings.owner, owner_choice(choices));
+  }
   if (settings.all && !settings.locks.empty()) {
     return usage("status --all lists every lock: give it no NAME");
   }
@@ -42,8 +46,8 @@ Result<StatusSettings> status_settings(const Invocation& invocation) {
   if (settings.quiet && settings.locks.names.empty()) {
     return usage("status -q needs a NAME: its exit code shows whether that lock is held");
   }
-  if (settings.owner && !settings.quiet) {
-    return usage("status --owner needs -q: rlock status -q NAME --owner ID");
+  if (choices.has(Opt::owner) && !settings.quiet) {
+    return usage("status --owner needs -q: rlock status -q --owner ID NAME");
   }
   return settings;
 }
@@ -190,8 +194,9 @@ int code_of(const StatusResult& result, const StatusSettings& settings) {
     if (!lock.snapshot) return exit_code(lock.snapshot.error().kind);
   }
   if (!settings.quiet) return kSuccess;
-  bool all = std::all_of(locks.begin(), locks.end(),
-                         [&](const LockView& lock) { return is_held(lock, settings.owner); });
+  bool all = !settings.of_nobody && std::all_of(locks.begin(), locks.end(), [&](const auto& lock) {
+    return is_held(lock, settings.owner);
+  });
   return all ? kSuccess : kNotHeld;
 }
 
@@ -199,6 +204,7 @@ int code_of(const StatusResult& result, const StatusSettings& settings) {
 
 Result<Report> status_command(const Invocation& invocation) {
   TRY(auto settings, status_settings(invocation));
+  if (settings.of_nobody && !settings.json) return kNotHeld;  // whatever a server would say
   TRY(auto session, Session::open(invocation.choices));
   TRY(auto result, collect_locks(session, settings));
   report_missing(result.missing);
