@@ -50,7 +50,8 @@ constexpr CommandRow kCommands[] = {
      "then not held), 75 the lock is busy, 77 the server denied access, 78 configuration error.",
      "owner=$(rlock acquire deploy --ttl 15m -w 10m) || exit\n"
      "owner=$(rlock acquire deploy --renew-while $$) || exit\n"
-     "rlock acquire deploy --ttl 15m --json | jq .token"},
+     "lease=$(rlock acquire test-db --slots 4 --renew-while $$ --json) || exit\n"
+     "slot=$(echo \"$lease\" | jq .slot) owner=$(echo \"$lease\" | jq -r .owner)"},
     {{CommandId::renew, "renew", "renew [options] NAME --owner ID",
       "extend the lease of a lock that acquire took"},
      "Extends the lease of the owner that rlock acquire printed: it then lasts for --ttl from now, "
@@ -72,7 +73,7 @@ constexpr CommandRow kCommands[] = {
      "waited for, broken or in a cool-down, and counts the others. NAME may be a pattern, in which "
      "* matches any text and ? one character: quote it.\n"
      "Exit status: 0. With -q and a NAME: 0 if it is held (with --owner: by that owner), 1 if it "
-     "is not.",
+     "is not; any other code means that rlock does not know.",
      "rlock status\n"
      "rlock status --all    # free ones, too\n"
      "rlock status nightly deploy\n"

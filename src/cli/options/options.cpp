@@ -417,6 +417,12 @@ constexpr PerCommandText kPerCommandTexts[] = {
      "length of the lease from now on, at least 1s",
      "rlock never shortens a lease: if more than this is left, the lease stays as it is. This "
      "option is required with a --format other than native, and with --token to restore a lease."},
+    {{Opt::slots, kAcquire, "1"},
+     "allow up to N holders; only --json says which slot this one has",
+     "Use it to limit how many scripts work at once. Give the same N everywhere, at most 1024. The "
+     "owner id does not show the slot, and acquire sets no RLOCK_SLOT: read slot and owner from "
+     "--json, as EXAMPLES shows. The slot is a number from 1 to N that no other live holder has. "
+     "This option cannot be combined with --shared, several servers or another --format."},
     {{Opt::min_hold, kAcquire, "0"},
      "keep the lock for at least this long after acquiring it, even if it is released sooner",
      "rlock status shows that the lock is in its cool-down; force-unlock ends the cool-down."},
@@ -439,8 +445,10 @@ constexpr PerCommandText kPerCommandTexts[] = {
      "Use it to see which locks were used within 30 days. It takes no NAME; a pattern lists free "
      "locks in any case."},
     {{Opt::owner, kStatus},
-     "with -q: exit with 0 only if this owner holds NAME",
-     "Use it between two steps, to check that the lock that acquire took is still held."},
+     "with -q: exit with 0 if this owner holds NAME, with 1 if not",
+     "It answers whether a script runs under the lock, or whether a later step still does. Any "
+     "other code means that rlock does not know, so test the code in a case, not with ||. An "
+     "empty ID, which is what $RLOCK_OWNER is outside a run, is a no."},
     {{Opt::owner, kForce},
      "break the lock only if this owner holds it",
      "If another owner holds the lock by now, rlock changes nothing and exits with 75. This option "

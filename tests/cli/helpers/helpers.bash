@@ -266,13 +266,13 @@ ends_by() {
 
 # hold NAME [OPTION…]: $holder is a run that holds NAME until let_go NAME; its command's pid is $command.
 hold() {
-  local name=$1
+  local name=$1 file=${1//\//.}
   shift
-  rm -f "held.$name" "go.$name"
-  mkfifo "held.$name" "go.$name"
-  start rlock run "$@" "$name" -- sh -c 'exec 9<>"$2"; echo $$ >"$1"; read -r _ <&9' sh "held.$name" "go.$name"
+  rm -f "held.$file" "go.$file"
+  mkfifo "held.$file" "go.$file"
+  start rlock run "$@" "$name" -- sh -c 'exec 9<>"$2"; echo $$ >"$1"; read -r _ <&9' sh "held.$file" "go.$file"
   holder=$!
-  command=$(next_line "held.$name")
+  command=$(next_line "held.$file")
 }
 
 # hold_with SCRIPT NAME [OPTION…]: $holder is a run whose command is SCRIPT; $said is what that writes to the fifo up. It has
@@ -295,7 +295,7 @@ hold_alone() {
 
 let_go() {
   freed=$SECONDS
-  echo 1<>"go.$1"
+  echo 1<>"go.${1//\//.}"
   ends_with 0 "$holder"
 }
 
