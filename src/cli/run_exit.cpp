@@ -111,9 +111,15 @@ class ExitVisitor {
   }
 
   RunExit operator()(const lock::Superseded& newer) const {
-    RunExit end =
-        not_acquired(context_.superseded_code, "superseded",
-                     util::format("{} was superseded {}", lock_at(context_), newer_phrase(newer)));
+    const std::string own =
+        context_.number ? util::format(": number {}", *context_.number) : std::string();
+    // The numbers of a CI system may begin again at 1.
+    const std::string restart =
+        newer.granted.ms > 0 ? "; if the numbers have started again: " + command_line("forget")
+                             : "";
+    RunExit end = not_acquired(context_.superseded_code, "superseded",
+                               util::format("{}{} was superseded by {}{}", lock_at(context_), own,
+                                            newer_phrase(newer, wall_clock()), restart));
     end.kind = "superseded";
     return end;
   }
@@ -294,6 +300,7 @@ MessageContext message_context(const RunSettings& settings, const Session& sessi
           .superseded_code = settings.waiting.superseded_code,
           .done_code = settings.done_code,
           .once = plan.claim.once,
+          .number = plan.claim.supersede ? plan.claim.supersede->number : std::nullopt,
           .max_queue = plan.claim.max_queue,
           .max_run = plan.max_run,
           .report = settings.report,

@@ -20,6 +20,7 @@ struct MessageContext {
   int superseded_code = 75;
   int done_code = 0;
   std::optional<lock::Once> once{};  // how a success is to be recorded
+  std::optional<uint64_t> number{};  // of --supersede
   std::optional<uint64_t> max_queue{};
   std::optional<Millis> max_run{};
   bool report = false;  // --report: a failure of the command has a line

@@ -78,9 +78,10 @@ struct SilentServer {
 struct Counters {
   uint64_t runs = 0;
   uint64_t failures = 0;
-  uint64_t losses = 0;  // the lease ended or was broken before the run ended
-  uint64_t skips = 0;   // refused, or waited in vain
-  uint64_t done = 0;    // nothing was left to do
+  uint64_t losses = 0;      // the lease ended or was broken before the run ended
+  uint64_t skips = 0;       // refused, or waited in vain
+  uint64_t done = 0;        // nothing was left to do
+  uint64_t superseded = 0;  // of the skips: a newer one replaced them
 };
 struct Success {
   ServerTime at{};
@@ -93,6 +94,12 @@ struct Failure {
   // `exit:7`, `signal:9`, max-run, lost, no-guard, no-renewal, expired or forced
   std::string result{};
   std::string record{};  // empty where the newest rows of the history do not show it
+};
+// The greatest number of Claim::supersede that was granted the lock within 30 days.
+struct NewestNumber {
+  uint64_t number = 0;
+  ServerTime granted{};
+  std::string record{};
 };
 struct Snapshot {
   bool known = false;           // some key of the lock exists
@@ -109,6 +116,7 @@ struct Snapshot {
   std::optional<Failure> last_failure{};
   uint64_t failures_in_a_row = 0;  // since the last success
   std::optional<Holder> closure{};
+  std::optional<NewestNumber> newest{};
   // Of a quorum: the number of servers, those that gave no usable reply, and the owners with leases
   // on too few servers to hold the lock.
   uint64_t servers = 1;

@@ -238,7 +238,11 @@ struct FailedTooOften {
 };
 // Claim::supersede: a newer one waits, or has waited.
 struct Superseded {
-  std::string record{};  // of the newer one
+  std::string record{};              // of the newer one
+  std::optional<uint64_t> number{};  // of the newer one, where the server says it
+  ServerTime
+      granted{};       // when the greater number, which is remembered, was granted the lock; else 0
+  ServerTime since{};  // since when the newer one waits, else 0
 };
 using AcquireReply = std::variant<Granted, Queued, Busy, OwnerEnded, RetryNow, AlreadyDone,
                                   FailedTooOften, Superseded>;

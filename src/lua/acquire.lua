@@ -23,7 +23,8 @@
 --   busy        waiters, holder
 --   done        ended, took, record, token: another has done it
 --   failed      times, token: it has failed too often
---   superseded  record of the newer one
+--   superseded  record of the newer one; number, if it has one; granted: when a greater number than this one's was granted the lock; or
+--               since: since when the newer one waits
 --   gone        kind, note: this owner has ended
 --   more        ask again at once: there is more to sweep
 --   and with once forgotten: the token up to which everything was forgotten, or 0

@@ -71,6 +71,7 @@ end
 local function count_skip(record, how)
   local counter = how == 'done' and 'done' or 'skips'
   memory[counter] = memory[counter] + 1
+  if how == 'superseded' then memory.superseded = memory.superseded + 1 end
   local newest = read_words(call('LINDEX', HISTORY, 0) or '')
   local joins = newest.kind == 'skip' and newest.times
   local row = joins and newest or {kind = 'skip', times = 0, first = now}

@@ -77,15 +77,17 @@ end
 
 local waiters, more_waiters = list_waiters()
 local rows = list_rows()
-local success = read_words(memory.success)
+local success, newest = read_words(memory.success), read_mark('newest')
 return reply_of({
   known = call('EXISTS', META, HOLDERS, QUEUE) > 0, now = now, form = memory.form, last_grant = memory.grant,
   live_holders = live + #cooldowns - (closed and 1 or 0), holders = list_holders(), more_holders = live > holders_from + holders_page,
   live_waiters = call('ZCOUNT', ALIVE, after, '+inf'), waiters = waiters, more_waiters = more_waiters,
   closure = closed and describe(CLOSED, closed), unknown_rule = unknown_rule(memory),
-  runs = memory.runs, failures = memory.failures, losses = memory.losses, skips = memory.skips, done = memory.done,
+  runs = memory.runs, failures = memory.failures, losses = memory.losses, skips = memory.skips,
+  superseded = memory.superseded, done = memory.done,
   streak = memory.streak, failed_at = memory.failed_at, failed_took = memory.failed_took, failed_how = memory.failed_how,
   failed_record = failed_record(rows),
   succeeded_from = success.since, succeeded_at = success.ended, succeeded_record = success.record,
+  newest = newest.token, newest_at = newest.granted, newest_record = newest.record,
   rows = rows_wanted > 0 and rows or {},
 })

@@ -9,7 +9,7 @@ local memory = {
   expires = 0,                           -- when the keys end
   head = NOBODY,                         -- of the queue
   keep = RUNS,                           -- rows in the history
-  runs = 0, failures = 0, losses = 0, skips = 0, done = 0,  -- counters
+  runs = 0, failures = 0, losses = 0, skips = 0, superseded = 0, done = 0,  -- counters
   streak = 0,                            -- failures since the last success
   failed_at = 0, failed_took = 0, failed_how = '',          -- of the last failure
   success = '',                          -- the row of the last success

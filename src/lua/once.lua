@@ -3,7 +3,7 @@
 -- `within`, each with the words of a mark: kept, until when; of the last success the token, when it asked, was granted the lock
 -- and ended, and its record; failures since, and when the last of them asked (failed). If nothing has succeeded, ended is 0, and
 -- token is that up to which everything was forgotten.
--- The token of `newest` is the greatest number that superseded others and was granted the lock. `waits` has the words latest: the
+-- The token of `newest` is the greatest number that superseded others and was granted the lock, granted is when. `waits` has the words latest: the
 -- owner that superseded others last; claimer: the owner without a number that was granted the lock last; ticket: its ticket; and
 -- its record.
 local MARKS = 1000  -- keys that were done, and as many others: that failed, or were forgotten
@@ -125,7 +125,7 @@ end
 local function note_number(number, record)
   local newest = read_mark('newest')
   if number < newest.token then return false end
-  newest.token, newest.record = number, record
+  newest.token, newest.granted, newest.record = number, now, record
   write_mark({field = 'newest', span = 0}, newest, newest)
   return true
 end

@@ -9,12 +9,17 @@ end
 local function newest_number() return supersedes ~= '+' and tonumber(supersedes) end
 local function number_of(line) return line.supersede ~= '+' and tonumber(line.supersede) end
 
--- The reply to an owner that is older than a waiter, or than an owner that was granted the lock before. An owner with a ticket
+-- A greater number was granted the lock before.
+local function outnumbered(newest)
+  return {'superseded', record = newest.record, number = newest.token, granted = newest.granted}
+end
+
+-- The reply to an owner that is older than one that waits, or than one that was granted the lock before. An owner with a ticket
 -- comes back: it was swept, or a newer one took its place, and has the same ticket.
 local function superseded_reply()
   local number, newest, waits = newest_number(), read_mark('newest'), read_waits()
   local ticket = tonumber(args.ticket or math.huge)
-  if number and newest.token > number then return {'superseded', record = newest.record} end
+  if number and newest.token > number then return outnumbered(newest) end
   local other = superseding_waiter()
   local line = other and read_line(other)
   local other_number, older = line and number_of(line), false
@@ -23,7 +28,7 @@ local function superseded_reply()
   elseif line then
     older = ticket <= queue_ticket(other)
   end
-  if older then return {'superseded', record = line.record} end
+  if older then return {'superseded', record = line.record, number = other_number or nil, since = line.since} end
   local is_last = waits.latest == owner or waits.claimer == owner
   if is_last or number and other_number or ticket > waits.ticket then return nil end
   return {'superseded', record = waits.record}
@@ -34,7 +39,7 @@ local function overtaken(line)
   local number, newest = newest_number(), read_mark('newest')
   if not number or line.state ~= 'granted' or newest.token <= number then return nil end
   dismiss(owner, record, SUPERSEDED, newest.record)
-  return {'superseded', record = newest.record}
+  return outnumbered(newest)
 end
 
 local function replace(other) dismiss(other, read_line(other).record, SUPERSEDED, record) end

@@ -26,18 +26,18 @@ newest() { [ "$(rlock queue --json deploy | jq -c '[.waiters[].pid]')" = "[$1]" 
   done
   for ((i = 1; i < 20; i++)); do
     ends_with 75 "${pids[i - 1]}"
-    grep -qF "\"deploy\" at $SERVER/s was superseded by $(id -un)@$(hostname) (pid " "said.$i" || fail "$(cat "said.$i")"
+    grep -qE "\"deploy\" at $SERVER/s: number $i was superseded by number [0-9]+ of $(id -un)@$(hostname) \(pid " "said.$i" || fail "$(cat "said.$i")"
   done
   grep -qF "(pid ${pids[1]})" said.1 || fail "$(cat said.1)"
   # An old one that is tried again.
   run -75 --separate-stderr rlock run --supersede=7 deploy -- touch old
-  says superseded "(pid ${pids[19]})"
+  says "number 7 was superseded by number 20 of" "(pid ${pids[19]}), which waits since "
   newest "${pids[19]}"
   let_go deploy
   ends_with 0 "${pids[19]}"
   [ "$(cat order)" = 20 ]
   [ ! -e old ]
-  rlock history deploy | grep -qF "[20 superseded]" || fail "$(rlock history deploy)"
+  rlock history deploy | grep -qF "[20 superseded] [number 7] touch old" || fail "$(rlock history deploy)"
   nothing_left deploy
 }
 
@@ -107,4 +107,19 @@ newest() { [ "$(rlock queue --json deploy | jq -c '[.waiters[].pid]')" = "[$1]" 
   let_go deploy
   ends_with 0 $!
   rlock release deploy --owner "$(jq -r .owner new.json)"
+}
+
+@test "numbers that start again at 1: the message names both, who was first and rlock forget; status, history and metrics show it" {
+  run -0 rlock run --supersede=57 shop/deploy -- true
+  run -75 --separate-stderr rlock run --supersede=1 shop/deploy -- touch started
+  says "number 1 was superseded by number 57 of $(id -un)@$(hostname) (pid " "which was granted the lock " ", at 20" "rlock forget shop/deploy"
+  shows 0 "number   57, granted the lock " "by $(id -un)@$(hostname)" -- rlock status shop/deploy
+  run -0 rlock status --json shop/deploy
+  jq -e '.locks[0] | .newest.number == 57 and (.newest.since | startswith("20")) and .counters.superseded == 1' <<<"$output"
+  shows 0 "[1 superseded] [number 1] touch" "[number 57] true" -- rlock history shop/deploy
+  [ "$(rlock history --json shop/deploy | jq -c '[.skips.supersede, .runs[0].supersede]')" = "[1,57]" ]
+  rlock metrics shop/deploy | grep -qx 'rlock_superseded_total{name="shop/deploy"} 1'
+  run -0 rlock forget shop/deploy --yes
+  run -0 rlock run --supersede=1 shop/deploy -- true
+  rlock status --json shop/deploy | jq -e '.locks[0].newest.number == 1'
 }

@@ -130,7 +130,22 @@ TEST_CASE("who is superseded names the newer one") {
   CHECK(got.severity == Severity::notice);
   CHECK(got.kind == "superseded");
   CHECK(contains(got.message, " was superseded by ci@runner7 (pid 812)"));
+  CHECK_FALSE(contains(got.message, "number"));
   CHECK(contains(to_exit(lock::Superseded{}, deploy).message, "a newer run"));
+  // The number is in the reply, or in the record of the newer one.
+  deploy.number = 3;
+  const lock::ServerTime three_days_ago{wall_clock().ms - int64_t{3} * 24 * 3600 * 1000 - 1000};
+  got = to_exit(lock::Superseded{record, 57, three_days_ago, {}}, deploy);
+  CHECK(contains(got.message,
+                 ": number 3 was superseded by number 57 of ci@runner7 (pid 812), "
+                 "which was granted the lock 3d ago, at 20"));
+  CHECK(contains(got.message, "; if the numbers have started again: rlock forget nightly"));
+  Record newer = decode_record(record);
+  newer.supersede = 58;
+  got = to_exit(lock::Superseded{encode_record(newer), {}, {}, {}}, deploy);
+  CHECK(got.message.ends_with(": number 3 was superseded by number 58 of ci@runner7 (pid 812)"));
+  got = to_exit(lock::Superseded{record, 57, {}, {1763712005000}}, deploy);
+  CHECK(got.message.ends_with("(pid 812), which waits since 2025-11-21T08:00:05Z"));
 }
 
 TEST_CASE("a success that is not recorded is a warning, and the exit code stays") {

@@ -76,6 +76,9 @@ const std::vector<Metric>& metrics() {
        counter(&lock::Counters::losses)},
       {"rlock_skips_total", "counter", "Runs that did not get the lock.",
        counter(&lock::Counters::skips)},
+      {"rlock_superseded_total", "counter",
+       "Of the skipped runs, those that a newer run superseded.",
+       counter(&lock::Counters::superseded)},
       {"rlock_done_total", "counter", "Runs that found their work done.",
        counter(&lock::Counters::done)},
   };

@@ -160,12 +160,16 @@ Json last_failure_json(const lock::Snapshot& snapshot) {
                       decode_record(last.record));
 }
 
+Json newest_json(const std::optional<lock::NewestNumber>& newest) {
+  if (!newest) return {};
+  return with_process({{"number", newest->number}, {"since", newest->granted}},
+                      decode_record(newest->record));
+}
+
 Json counters_json(const lock::Counters& counters) {
-  return {{"runs", counters.runs},
-          {"failures", counters.failures},
-          {"losses", counters.losses},
-          {"skips", counters.skips},
-          {"done", counters.done}};
+  return {
+      {"runs", counters.runs},   {"failures", counters.failures},     {"losses", counters.losses},
+      {"skips", counters.skips}, {"superseded", counters.superseded}, {"done", counters.done}};
 }
 
 Json lock_json(const LockView& lock) {
@@ -190,6 +194,7 @@ Json lock_json(const LockView& lock) {
     json["last_success"] = last_success_json(snapshot.last_success);
     json["last_failure"] = last_failure_json(snapshot);
     json["counters"] = counters_json(snapshot.counters);
+    json["newest"] = newest_json(snapshot.newest);
   }
   if (!lock.deadlock.empty()) json["deadlock"] = lock.deadlock;
   if (quorum) {
@@ -209,6 +214,7 @@ Json waiter_json(const QueueView& queue, size_t at) {
        {"since", waiter.since},
        {"waiting_ms", waiter.waiting},
        {"mode", to_string(waiter.limit.mode())},
+       {"supersede", record.supersede},
        {"urgent_ms", record.urgent},
        {"moved", record.moved},
        {"starts_in_ms", at < queue.starts.size() ? Json(queue.starts[at]) : Json()}});
@@ -218,9 +224,9 @@ Json waiter_json(const QueueView& queue, size_t at) {
 Json skips_json(const std::optional<lock::Skips>& skips) {
   const lock::Skips shown = skips.value_or(lock::Skips{});
   const Record last = decode_record(shown.record);
-  return {{"count", shown.count}, {"done", shown.done}, {"superseded", shown.superseded},
-          {"first", shown.first}, {"last", shown.last}, {"host", last.host},
-          {"user", last.user}};
+  return {{"count", shown.count}, {"done", shown.done},         {"superseded", shown.superseded},
+          {"first", shown.first}, {"last", shown.last},         {"host", last.host},
+          {"user", last.user},    {"supersede", last.supersede}};
 }
 
 // Who broke the lock, or the cool-down after the run, and why.
@@ -257,6 +263,7 @@ Json run_json(const lock::Run& run, const std::optional<lock::Skips>& skips) {
           {"traceparent", record.traceparent},
           {"token", run.token},
           {"skips", skips_json(skips)},
+          {"supersede", record.supersede},
           {"urgent_ms", record.urgent},
           {"moved", record.moved},
           {"broken", broken_json(run.note)}};

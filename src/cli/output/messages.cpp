@@ -156,10 +156,16 @@ std::string done_phrase(const lock::AlreadyDone& done, lock::ServerTime now) {
   return util::format("{} {} (took {})", text, when, util::format_duration(done.took));
 }
 
-std::string newer_phrase(const lock::Superseded& newer) {
+std::string newer_phrase(const lock::Superseded& newer, lock::ServerTime now) {
   const Record record = decode_record(newer.record);
   const std::string who = util::shortened(who_text(record), 60);
-  return util::format("by {}{}", who.empty() ? "a newer run" : who, pid_phrase(record));
+  const auto number = newer.number ? newer.number : record.supersede;
+  const std::string granted = age_and_time(newer.granted, now), waits = utc_time(newer.since);
+  return util::format("{}{}{}{}", number ? util::format("number {} of ", *number) : "",
+                      who.empty() ? "a newer run" : who, pid_phrase(record),
+                      !granted.empty() ? ", which was granted the lock " + granted
+                      : !waits.empty() ? ", which waits since " + waits
+                                       : "");
 }
 
 std::string lost_phrase(const lock::Lost& lost) {

@@ -47,8 +47,9 @@ std::string since_phrase(lock::LaterHolder since);
 // `by web3 40m ago, at 2026-11-21T02:53:00Z (took 4m10s)`.
 std::string done_phrase(const lock::AlreadyDone& done, lock::ServerTime now);
 
-// `by ci@runner7 (pid 812)`
-std::string newer_phrase(const lock::Superseded& newer);
+// What superseded a run with this number, or with none: `number 57 of ci@runner7 (pid 812), which
+// was granted the lock 3d ago, at 2026-11-21T02:53:00Z`.
+std::string newer_phrase(const lock::Superseded& newer, lock::ServerTime now);
 
 // What became of a lease: `it was taken by …`, `it was broken by bob@ops: host is gone`.
 std::string lost_phrase(const lock::Lost& lost);

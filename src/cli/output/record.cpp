@@ -66,10 +66,14 @@ std::optional<int64_t> pid_at(const Json& json) {
   return pid > 0 && pid <= INT32_MAX ? std::optional(pid) : std::nullopt;
 }
 
+std::optional<uint64_t> number_at(const Json& json, const char* key) {
+  auto found = json.find(key);
+  if (found == json.end() || !found->is_number_unsigned()) return std::nullopt;
+  return found->get<uint64_t>();
+}
+
 Millis urgent_at(const Json& json) {
-  auto found = json.find("urgent_ms");
-  const bool number = found != json.end() && found->is_number_unsigned();
-  return Millis(number ? std::min<uint64_t>(found->get<uint64_t>(), INT32_MAX) : 0);
+  return Millis(std::min<uint64_t>(number_at(json, "urgent_ms").value_or(0), INT32_MAX));
 }
 
 std::vector<Hold> holds_at(const Json& json) {
@@ -169,6 +173,7 @@ std::string encode_record(const Record& record) {
   }
   if (record.pid) json["pid"] = *record.pid;
   if (!record.renews) json["renews"] = false;
+  if (record.supersede) json["supersede"] = *record.supersede;
   if (record.urgent > Millis(0)) json["urgent_ms"] = record.urgent.count();
   for (size_t i = 0; i < std::min(record.holds.size(), kMostHolds); ++i) {
     json["holds"].push_back({{"name", record.holds[i].name}, {"owner", record.holds[i].owner}});
@@ -192,6 +197,7 @@ Record decode_record(std::string_view bytes) {
   record.renews = renews == json.end() || *renews != Json(false);
   record.holds = holds_at(json);
   record.urgent = urgent_at(json);
+  record.supersede = number_at(json, "supersede");
   return record;
 }
 

@@ -34,10 +34,11 @@ struct Record {
   std::optional<std::string> traceparent{};  // of the caller, in the W3C's form
   // In which processes the pid is known: a pid namespace of one boot of a host. Of holders.
   std::optional<std::string> processes{};
-  bool renews = true;                  // false with --no-renew
-  std::vector<Hold> holds{};           // of a waiter: the exclusive locks of the runs around it
-  Millis urgent{0};                    // by how much earlier it is taken to have come
-  std::optional<std::string> moved{};  // `by ann@ops1: customers wait`: to the head of the queue
+  bool renews = true;                   // false with --no-renew
+  std::vector<Hold> holds{};            // of a waiter: the exclusive locks of the runs around it
+  std::optional<uint64_t> supersede{};  // its number
+  Millis urgent{0};                     // by how much earlier it is taken to have come
+  std::optional<std::string> moved{};   // `by ann@ops1: customers wait`: to the head of the queue
 };
 
 // JSON, valid UTF-8.

@@ -27,9 +27,11 @@ std::string who_or_dash(const Record& record) {
 
 // Why it stands where it does in the queue, or stood there.
 std::string place_remark(const Record& record) {
-  if (record.moved) return util::format("[first, {}] ", *record.moved);
-  if (record.urgent == Millis(0)) return {};
-  return util::format("[urgent {}] ", util::format_duration(record.urgent));
+  const std::string number =
+      record.supersede ? util::format("[number {}] ", *record.supersede) : std::string();
+  if (record.moved) return util::format("{}[first, {}] ", number, *record.moved);
+  if (record.urgent == Millis(0)) return number;
+  return util::format("{}[urgent {}] ", number, util::format_duration(record.urgent));
 }
 
 // In front of the command in a table: what the state alone does not show.
@@ -157,7 +159,7 @@ Cells skip_cells(const lock::Skips& skips) {
                        all_done           ? "done"
                        : skips.count == 1 ? "skip"
                                           : "skips"),
-          who_or_dash(record), remarks + record.command.value_or("")};
+          who_or_dash(record), remarks + place_remark(record) + record.command.value_or("")};
 }
 
 Cells closing_cells(const lock::Closing& closing) {
@@ -227,6 +229,16 @@ void add_last_ends(Details& details, const lock::Snapshot& snapshot) {
                    last.result == "expired" ? "died after " + util::format_duration(last.took)
                                             : result_text(last.result),
                    by_phrase(last.record), times > 1 ? util::format(", {} in a row", times) : ""));
+}
+
+// The number that supersedes smaller ones.
+std::string newest_text(const lock::Snapshot& snapshot) {
+  const auto& newest = snapshot.newest;
+  if (!newest) return {};
+  const std::string granted = age_and_time(newest->granted, snapshot.now);
+  return util::format("{}{}{}; smaller numbers are superseded", newest->number,
+                      granted.empty() ? "" : ", granted the lock " + granted,
+                      by_phrase(newest->record));
 }
 
 // Where the servers of a quorum differ about a lock.
@@ -322,6 +334,7 @@ std::string lock_details(const LockView& lock, size_t width) {
   if (snapshot.closure) details.add("closed", closure_text(snapshot));
   details.add("deadlock", lock.deadlock);
   add_last_ends(details, snapshot);
+  details.add("number", newest_text(snapshot));
   if (snapshot.servers > 1) add_quorum(details, snapshot);
   return details.text();
 }

@@ -233,6 +233,9 @@ Record holder_record(pid_t pid, const std::vector<std::string>& argv, const Choi
   if (!choices.has(Opt::hide_command)) record.command = command_text(argv);
   if (auto reason = choices.last(Opt::reason)) record.reason = util::to_utf8(*reason);
   if (const auto urgent = urgent_choice(choices)) record.urgent = *urgent;
+  if (const auto newest = supersede_choice(choices); newest && *newest) {
+    record.supersede = (*newest)->number;
+  }
   if (const char* trace = getenv("TRACEPARENT")) record.traceparent = parse_traceparent(trace);
   return record;
 }

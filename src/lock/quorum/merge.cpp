@@ -380,6 +380,7 @@ void merge_counts(Snapshot& all, const Snapshot& one) {
   more(all.counters.losses, one.counters.losses);
   more(all.counters.skips, one.counters.skips);
   more(all.counters.done, one.counters.done);
+  more(all.counters.superseded, one.counters.superseded);
   more(all.failures_in_a_row, one.failures_in_a_row);
   auto later = [](auto& last, const auto& other) {
     if (other && (!last || last->at < other->at)) last = other;

@@ -160,9 +160,16 @@ lock::Queued queued_of(Item item) {
   return queued;
 }
 
+lock::Superseded superseded_of(Item item) {
+  lock::Superseded newer{
+      string_of(item["record"]), {}, {item["granted"].number()}, {item["since"].number()}};
+  if (item["number"].number() > 0) newer.number = item["number"].count();
+  return newer;
+}
+
 void read_counts(lock::Snapshot& snapshot, Item item) {
-  snapshot.counters = {item["runs"].count(), item["failures"].count(), item["losses"].count(),
-                       item["skips"].count(), item["done"].count()};
+  snapshot.counters = {item["runs"].count(),  item["failures"].count(), item["losses"].count(),
+                       item["skips"].count(), item["done"].count(),     item["superseded"].count()};
   snapshot.failures_in_a_row = item["streak"].count();
   if (const lock::ServerTime at{item["failed_at"].number()}; at.ms > 0) {
     snapshot.last_failure = {at, std::max(Millis(0), span_of(item["failed_took"])),
@@ -248,14 +255,14 @@ std::optional<lock::AcquireReply> decode_acquire(const redisReply& reply, Verdic
         maybe_holder(item["holder"]), item["waiters"].count(), {item["forgotten"].count()}};
   }
   if (item.word() == "done") return done_of(item);
-  if (item.word() == "superseded") return lock::Superseded{string_of(item["record"])};
+  if (item.word() == "superseded") return superseded_of(item);
   if (item.word() == "failed") {
     return lock::FailedTooOften{item["times"].count(), {item["token"].count()}};
   }
   if (item.word() == "gone") {
     // It was done, and has been forgotten since.
     if (what == "done") return lock::AlreadyDone{};
-    if (what == "superseded") return lock::Superseded{string_of(item["note"])};
+    if (what == "superseded") return lock::Superseded{string_of(item["note"]), {}, {}, {}};
     return lock::OwnerEnded{ending_of(what), string_of(item["note"])};
   }
   if (item.word() == "more") return lock::RetryNow{};
@@ -359,6 +366,9 @@ std::optional<lock::Snapshot> decode_snapshot(const redisReply& reply) {
   snapshot.now = {item["now"].number()};
   read_counts(snapshot, item);
   snapshot.closure = maybe_holder(item["closure"]);
+  if (const uint64_t number = item["newest"].count(); number > 0) {
+    snapshot.newest = {number, {item["newest_at"].number()}, string_of(item["newest_record"])};
+  }
   return snapshot;
 }
 
