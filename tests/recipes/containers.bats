@@ -65,25 +65,25 @@ job=(spec jobTemplate spec)
   local active=$!
   eventually test -s ran
   start "${argv[@]}" 2>/dev/null
-  eventually waiting 1 scheduler
+  eventually waiting 1 shop/scheduler
   ends_by TERM "$active"
   both_ran() { [ "$(wc -l <ran)" -eq 2 ]; }
   eventually both_ran
   grep -q -- '--listen :8080' ran
 }
 
-@test "docker compose: each replica serves after the migration, which one of them does" {
-  arguments compose/compose.yaml services shop command
-  # As compose does it.
-  argv=("${argv[@]//\$\$/\$}")
+@test "docker compose: a service of its own migrates once for each release, as its first process, and the replicas wait for it" {
+  arguments compose/compose.yaml services migrate command
+  [ "${argv[0]}" = rlock ] || fail "a shell around rlock keeps TERM from it: ${argv[*]}"
+  [ "$(from_yaml compose/compose.yaml services shop depends_on migrate condition)" = service_completed_successfully ]
+  # release NAME: the arguments as compose fills them in.
+  release() { mapfile -d '' -t filled < <(printf '%s\0' "${argv[@]}" | sed -z "s/^\${RELEASE:?name the release}\$/$1/"); }
   program migrate 'echo migrated >>migrated'
-  program serve 'cat migrated'
-  for i in 1 2 3; do
-    RELEASE=4f2a91c run -0 --separate-stderr "${argv[@]}"
-    [ "$output" = migrated ] || fail "$output"
-  done
-  # What fails to migrate does not serve.
+  release 4f2a91c
+  for i in 1 2 3; do run -0 "${filled[@]}"; done
+  [ "$(wc -l <migrated)" -eq 1 ]
+  # Its code is that of the migration: compose does not start the replicas then.
   program migrate 'exit 7'
-  RELEASE=other run -7 "${argv[@]}"
-  [ -z "$output" ] || fail "$output"
+  release other
+  run -7 "${filled[@]}"
 }

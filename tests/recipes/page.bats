@@ -16,9 +16,9 @@ begin_recipe() {
   at_noon
   program bin/report 'echo failed >>ran; exit 7'
   while read -r try; do run -7 sh -c "$try"; done <tries
-  hold report
+  hold shop/report
   run -0 sh -c "$(tail -n 1 tries)"
-  let_go report
+  let_go shop/report
   program bin/report 'echo done >>ran'
   while read -r try; do run -0 sh -c "$try"; done <tries
   [ "$(tr '\n' ' ' <ran)" = "failed failed done " ] || fail "$(cat ran)"
@@ -69,7 +69,7 @@ begin_recipe() {
 
 @test "over ssh: rlock runs at the host of the job, with a terminal" {
   program bin/ssh '[ "$1 $2" = "-tt web2" ] && shift 2 && exec sh -c "$*"'
-  program bin/backup.sh 'rlock status -q nightly && touch ended'
+  program bin/backup.sh 'rlock status -q shop/nightly && touch ended'
   run -0 sh -c "$(recipe "OVER SSH")"
   [ -e ended ]
 }

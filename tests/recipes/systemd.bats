@@ -59,7 +59,7 @@ is() { [ "$(state "$2")" = "$1" ]; }
   inside systemctl start rlock-standby.service
   inside systemctl start --no-block rlock-other.service
   is active rlock-standby.service
-  waits() { inside systemctl show -P StatusText rlock-other.service | grep -q 'waiting for "standby"'; }
+  waits() { inside systemctl show -P StatusText rlock-other.service | grep -q 'waiting for "shop/standby"'; }
   eventually waits
   is activating rlock-other.service
   inside systemctl stop rlock-standby.service
@@ -81,7 +81,7 @@ Before=rlock-standby.timer
 [Service]
 Type=notify
 NotifyAccess=all
-ExecStart=/bin/sh -c 'until redis-cli -a secret --no-auth-warning ping; do sleep 0.1; done; exec rlock run --password-file /etc/rlock/password standby -- sleep infinity'
+ExecStart=/bin/sh -c 'until redis-cli -a secret --no-auth-warning ping; do sleep 0.1; done; exec rlock run --password-file /etc/rlock/password shop/standby -- sleep infinity'
 END
   # As on a real host, the boot takes longer than the start of its timers.
   cat >machine/units/slow.service <<'END'

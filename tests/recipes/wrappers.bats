@@ -28,7 +28,7 @@ terraform https://git.example.org/infra.git staging: destroy
   wrapper ansible-playbook
   run -0 ansible-playbook site.yml
   RLOCK_URL=unix://$here/none run -0 ansible-playbook site.yml --check
-  [ "$(cat ran)" = $'ansible: site.yml\n: site.yml --check' ] || fail "$(cat ran)"
+  [ "$(cat ran)" = $'infra/ansible: site.yml\n: site.yml --check' ] || fail "$(cat ran)"
 }
 
 @test "four test databases: no two runs have the same one at once, and the next run takes the one that is free" {
