@@ -114,7 +114,7 @@ if work and args.forgotten then forget_as_others() end
 if ticket then beat(owner) end  -- a waiter that asks before it was swept is in time
 if sweep() then ended, held, ticket = ended_reply(), held_until(owner), queue_ticket(owner) end  -- it may have ended its hold
 
-local reply = ended or settle_if_done() or held and claim(held) or ticket and stay(ticket) or enter()
+local reply = ended or settle_if_done() or (held or 0) > now and claim(held) or ticket and stay(ticket) or enter()
 if work then
   -- A member of a quorum that was down does not know this token.
   local mark = read_mark(work.field)

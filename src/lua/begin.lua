@@ -49,7 +49,7 @@ end
 local first_end_before = tonumber(first[2] or math.huge)
 local first_beat, first_tombstone = least(ALIVE), math.floor(least(RELEASED) / 16)
 local limits_differ = call('ZCARD', LIMITS) ~= n_holders()  -- somebody deleted keys by hand
-local somebody_waits = n_waiters() > 0
+call('ZCARD', QUEUE)
 call('HLEN', WHO)
 call('HLEN', ONCE)
 call('LLEN', HISTORY)

@@ -26,6 +26,7 @@ local function break_hold(owner)
   if not counts or line.state ~= 'revoked' then store_note(owner, note) end
   wake(owner, 'revoked')
   if counts then
+    if line.state == 'granted' then line.unclaimed = '1' end
     line.state = 'revoked'
     write_line(owner, line)
     return true

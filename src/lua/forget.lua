@@ -9,11 +9,11 @@ local field, given = args.field, tonumber(args.through or 0)
 if not is_known() and call('HLEN', ONCE) == 0 and given == 0 then return {'forgotten'} end
 touch()
 
--- What is running now counts when it succeeds: its token is greater than that of all that ended. A closure does not run, nor does
--- one that has ended and is not swept.
+-- A run that is alone now counts when it succeeds: its token is greater than that of all that ended. Of several that run now none
+-- counts, because a mark between their tokens would stay. A closure does not run, nor does a holder whose lease has ended.
 local function last_ended()
-  local holders = n_holders() - (held_until(CLOSED) and 1 or 0)
-  local holder = holders == 1 and some_holder()
+  local live = call('ZCOUNT', HOLDERS, '(' .. now, '+inf') - (closed_until() and 1 or 0)
+  local holder = live == 1 and some_holder()
   local line = holder and holder.state ~= 'cooldown' and read_line(holder.owner)
   -- Where only nested runs are left, the run that has this token has ended.
   if line and line.token ~= 0 and live_entries(line)['0'] then return line.token - 1 end

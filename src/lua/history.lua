@@ -53,7 +53,7 @@ end
 -- Counts a run that ended at ENDED, and returns its row; nil if it has none: a grant that was never claimed ran nothing, and of a
 -- holder whose line was deleted nothing is known. It writes nothing, because inspect counts runs that nobody has swept yet.
 local function run_row(owner, line, how, result, ended)
-  if not line or line.state == 'granted' or line.token == 0 then return nil end
+  if not line or line.state == 'granted' or line.unclaimed or line.token == 0 then return nil end
   local row = {kind = 'run', token = line.token, since = line.since, ended = ended, how = how, result = line.result or result,
                record = line.record}
   if how == 'expired' then row.renewed = math.max(line.since, ended - line.ttl) end

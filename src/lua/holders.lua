@@ -60,20 +60,21 @@ local function obstacle(passes)
   return ends and describe(CLOSED, ends) or some_holder()
 end
 
--- The slots that holders have. That of a holder whose line was deleted is known once it has renewed.
+local function is_numbered(limit) return limit > 1 and limit <= MOST_SLOTS end
+
+-- The slots that holders have. That of a holder whose line was deleted is known once its outer run has renewed.
 local function used_slots()
   local owners, used = call('ZRANGE', HOLDERS, 0, -1), {}
-  for i, line in ipairs(#owners > 0 and call('HMGET', WHO, unpack(owners)) or {}) do
-    if not line then
-      used.unknown = used.unknown or owners[i] ~= CLOSED
-    else
-      used[tonumber(string.match(line, '^[^|]*slot=(%d+)') or 0)] = true
+  for i, text in ipairs(#owners > 0 and call('HMGET', WHO, unpack(owners)) or {}) do
+    local line = text and read_words(text)
+    if line and line.slot then
+      used[line.slot] = true
+    elseif owners[i] ~= CLOSED and (not line or is_numbered(line.limit)) then
+      used.unknown = true
     end
   end
   return used
 end
-
-local function is_numbered(limit) return limit > 1 and limit <= MOST_SLOTS end
 
 -- Whether one more holder with this limit stays within the limits of all holders, its own included. A closure does not count
 -- for an owner that passes it.

@@ -23,19 +23,18 @@ local function is_key(field) return string.sub(field, 1, 4) == 'key:' end
 local function make_room(field, done)
   local n = call('HLEN', ONCE)
   if n == 0 or n < MARKS and n % 64 > 0 then return false end
-  local all, over, keys, oldest, oldest_kept = call('HGETALL', ONCE), {}, 0, nil, math.huge
+  local all, keys, oldest, oldest_kept = call('HGETALL', ONCE), 0, nil, math.huge
   for i = 1, #all, 2 do
     local mark = read_words(all[i + 1])
     if (mark.kept or 0) <= now then
-      over[#over + 1] = all[i]
+      call('HDEL', ONCE, all[i])
     elseif is_key(all[i]) and (mark.ended > 0) == done then
       keys = keys + 1
       if mark.kept < oldest_kept then oldest, oldest_kept = all[i], mark.kept end
     end
   end
   local full = keys >= MARKS and is_key(field)
-  if full then over[#over + 1] = oldest end
-  if #over > 0 then call('HDEL', ONCE, unpack(over)) end
+  if full then call('HDEL', ONCE, oldest) end
   return full
 end
 

@@ -82,7 +82,7 @@ local function rebuild_limits()
   for from = 1, #owners, AT_ONCE do
     local chunk, pairs_of = {unpack(owners, from, math.min(#owners, from + AT_ONCE - 1))}, {}
     for i, text in ipairs(call('HMGET', WHO, unpack(chunk))) do
-      pairs_of[2 * i - 1], pairs_of[2 * i] = text and string.match(text, '^[^|]*limit=(%d+)') or 1, chunk[i]
+      pairs_of[2 * i - 1], pairs_of[2 * i] = text and read_words(text).limit or 1, chunk[i]
     end
     call('ZADD', LIMITS, unpack(pairs_of))
   end

@@ -293,6 +293,26 @@ CASE("a revoked grant that lapsed is gone for the acquire that finds it") {
 MUTANT("a forced owner comes back with the lease that lapsed",
        {"ended, held, ticket = ended_reply(),", "ended, held, ticket = nil,"});
 
+CASE("a grant that was broken before its claim ran nothing") {
+  lab.play("A granted; B queued; A released; all forced; 3s pass; C granted; counts 1 0 0 0 0");
+}
+MUTANT("a broken grant counts as a run", {"or line.unclaimed or", "or"});
+
+// One script sweeps so many that its own lease is not among them.
+CASE("an owner whose lease has ended is no holder, however many wait to be swept") {
+  lab.play("A granted shared");
+  const lock::Token first = lab.token('A');
+  lab.cli({"EVAL", R"(for i = 1, 300 do
+             redis.call('ZADD', KEYS[1], i, 'x' .. i)
+             redis.call('HSET', KEYS[2], 'x' .. i, 'state=held limit=1000000 token=1 since=1 ttl=1 min_hold=0 | x')
+           end)",
+           "2", lab.key("holders"), lab.key("who")});
+  lab.play("31s pass; A granted shared");
+  need(lab.token('A') != first, "it has its old token");
+}
+MUTANT("a lease that has ended is claimed",
+       {"(held or 0) > now and claim(held)", "held and claim(held)"});
+
 CASE("a holder that no process renews is freed at once") {
   lab.play("A granted unrenewed; B queued");
   const auto forced = as<lock::Forced>(lab.force(), "not forced");

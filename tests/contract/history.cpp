@@ -404,7 +404,8 @@ CASE("ends: of a hold that nobody has swept those see what happened who look") {
   need(lab.history().empty() && lab.counts() == "4 2 2 0 1", "a row that the run does not want");
 }
 MUTANT("those who look take a grant for a run",
-       {"if not line or line.state == 'granted' or line.token == 0 then return nil end",
+       {"if not line or line.state == 'granted' or line.unclaimed or line.token == 0 then return "
+        "nil end",
         "if not line then return nil end"});
 MUTANT("those who look see rows that the run does not want",
        {"4 or 0), memory.keep)", "4 or 0), 100)"});

@@ -39,7 +39,7 @@ CASE("once: done is decided before anything else") {
       "A runs once=k; B granted min-hold=60s; C done once=k at-once; "
       "D done once=k max-queue=0; B renewed; B released; E done once=k");
 }
-MUTANT("it is decided after room and the queue", {"or settle_if_done() or held", "or held"});
+MUTANT("it is decided after room and the queue", {"or settle_if_done() or (held", "or (held"});
 
 // A distance: what was granted after one asked, or had asked less than that before.
 CASE("once: a distance counts from when each one asked") {
@@ -212,6 +212,25 @@ MUTANT("forget says nothing to other servers",
 MUTANT("forget forgets what runs now",
        {"then return line.token - 1 end", "then return math.max(memory.last, now_us) end"});
 
+CASE("once: what runs alone counts, also where the lease of another has ended unnoticed") {
+  lab.play(
+      "A granted slots=2 ttl=1s; B granted slots=2 once=k; 2s pass; all forgotten; B marked "
+      "once=k");
+}
+MUTANT("a lease that has ended runs on",
+       {"call('ZCOUNT', HOLDERS, '(' .. now, '+inf')", "n_holders()"});
+
+CASE("once: many marks that have expired are removed with the next") {
+  lab.play("A granted once=k");
+  lab.cli({"EVAL",
+           "for i = 1, 9000 do redis.call('HSET', KEYS[1], 'per:' .. i, 'kept=1 ended=1 | x') end",
+           "1", lab.key("once")});
+  lab.play("A marked once=k");
+  need(lab.cli({"HLEN", lab.key("once")}) == "1", "they stay");
+}
+MUTANT("marks that have expired stay",
+       {"call('HDEL', ONCE, all[i])\n    elseif", "local _ = 0\n    elseif"});
+
 CASE("once: a server forgets the failures that others have forgotten, and no later ones") {
   lab.play("A granted once=k tries=1; A fails once=k tries=1; B refused once=k tries=1");
   Ask ask = asking("once=k tries=1");
@@ -310,8 +329,10 @@ MUTANT("a resent release does not say that another was forgotten",
        {"tombstone(owner .. ':no_room') and 'no_room' or 'marked'", "'marked'"});
 MUTANT("the newest key goes",
        {"if mark.kept < oldest_kept then", "if mark.kept > (oldest and oldest_kept or 0) then"});
-MUTANT("keys without a bound", {"if full then over[#over + 1] = oldest end", ""});
-MUTANT("marks that are over stay", {"over[#over + 1] = all[i]", ""});
+MUTANT("keys without a bound", {"if full then call('HDEL', ONCE, oldest) end", ""});
+MUTANT("marks that are over stay",
+       {"(mark.kept or 0) <= now then\n      call('HDEL', ONCE, all[i])",
+        "(mark.kept or 0) <= now then"});
 
 // Neither a failure nor what is forgotten pushes out what was done.
 CASE("once: failures and what is forgotten push out no mark") {

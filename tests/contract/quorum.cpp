@@ -96,7 +96,7 @@ CASE("a run that was never confirmed here is not listed") {
 MUTANT("the run of an unconfirmed grant is listed",
        {"stamp == 0 and 'held' or 'granted'", "'held'"});
 MUTANT("the run of an unconfirmed grant is listed",
-       {"line.state == 'granted' or line.token", "line.token"});
+       {"line.state == 'granted' or line.unclaimed", "line.unclaimed"});
 
 CASE("a renewal brings the token where the write-back was missed") {
   lock::Token own = lab.granted('A', attempt(1));

@@ -104,7 +104,7 @@ CASE("supersede: a refusal says which number is greater, and since when") {
 }
 MUTANT("the greater number is not in the reply", {"number = newest.token, granted", "granted"});
 MUTANT("nor that of a waiter", {"number = other_number or nil, ", ""});
-MUTANT("nor since when it waits", {"since = line.since}\n  local is_last", "}\n  local is_last"});
+MUTANT("nor since when it waits", {", since = line.since} end", "} end"});
 MUTANT("the time of the grant is not kept",
        {"newest.granted, newest.record = number, now, record", "newest.record = number, record"});
 MUTANT("superseded runs are not counted", {"memory.superseded = memory.superseded + 1", ""});

@@ -247,6 +247,16 @@ TEST_CASE("waiters come in the order of their tickets, each once") {
   CHECK((*all)->waiters[2].owner == "b");
 }
 
+TEST_CASE("the number that supersedes others is the greatest that any server knows") {
+  Snapshot behind, ahead;
+  behind.newest = NewestNumber{56, {}, "ci"};
+  ahead.newest = NewestNumber{57, {}, "ci"};
+  const Replies<Snapshot> replies{behind, ahead, Snapshot{}};
+  const auto all = merge_replies(replies, five(), Collecting::closed);
+  REQUIRE((*all)->newest);
+  CHECK((*all)->newest->number == 57);
+}
+
 TEST_CASE("a run with another token at a slow server is listed once") {
   Run run{{100}, {1000}, {2000}, "released", "exit:0", "me"};
   Run late = run;

@@ -387,6 +387,9 @@ void merge_counts(Snapshot& all, const Snapshot& one) {
   };
   later(all.last_success, one.last_success);
   later(all.last_failure, one.last_failure);
+  if (one.newest && (!all.newest || all.newest->number < one.newest->number)) {
+    all.newest = one.newest;
+  }
   all.now = std::max(all.now, one.now);
 }
 
