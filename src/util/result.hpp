@@ -4,6 +4,8 @@
 #include <utility>
 #include <variant>
 
+#include "util/clock.hpp"
+
 namespace rlock {
 
 // What went wrong, in the classes that callers distinguish, by their exit codes: rlock(1), EXIT
@@ -47,6 +49,11 @@ enum class Cause {
   loading,                // the server reads its data
   busy_script,            // a script of another client blocks the server
   failover,               // the server that sentinels name as the master is a replica
+  unknown_host,           // the name servers know no such host
+  read_only,              // the server is a replica
+  unknown_master,         // the sentinels know no master of this name
+  other_kind,             // the URL is that of another kind of server
+  other_version,          // another version of rlock stores the lock
 };
 
 struct Error {
@@ -56,6 +63,7 @@ struct Error {
   Retry retry = Retry::never;
   Answered answered = Answered::no;
   Cause cause = Cause::other;
+  Millis tried{0};  // for how long it was tried again, until a limit ended that
 };
 
 // A value or an Error. Reading the value of a failed Result is a programming error.

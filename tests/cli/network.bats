@@ -101,8 +101,9 @@ contend() {
   eventually nothing_left lossy
 }
 
-# silent_names: db.test is in the hosts file, and a query for another name gets no answer for minutes.
-silent_names() {
+# names HOW: db.test is in the hosts file, and a name server answers queries for other names as HOW says, where a query without an
+# answer is repeated after half a minute.
+names() {
   echo '127.0.0.1 db.test' >hosts
   echo 'hosts: files dns' >nsswitch.conf
   printf 'nameserver 127.0.0.1\noptions timeout:30 attempts:5\n' >resolv.conf
@@ -110,16 +111,12 @@ silent_names() {
   for file in hosts nsswitch.conf resolv.conf; do
     inside mount --bind "$here/$file" "/etc/$file" || skip "cannot mount over /etc/$file here"
   done
-  start nsenter -t "$network" -n python3 -c 'import socket, time
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.bind(("127.0.0.1", 53))
-print("up", flush=True)
-time.sleep(1000)' >silent
-  eventually test -s silent
+  start nsenter -t "$network" -n "$helpers/name_server.py" "$1" >name_server
+  eventually test -s name_server
 }
 
 @test "a silent name server does not stretch the first contact" {
-  silent_names
+  names silent
   local before=$SECONDS
   RLOCK_URL=redis://other.test:6379 refuses 69 lock other.test "timed out"
   # 2 s are promised, and the name server would cost 150.
@@ -127,7 +124,7 @@ time.sleep(1000)' >silent
 }
 
 @test "a name server that falls silent in mid-lease does not cost the lease" {
-  silent_names
+  names silent
   RLOCK_URL=redis://db.test:6379 hold named -t 12 --event-log log
   : >hosts
   redis client kill type normal >/dev/null
@@ -136,4 +133,15 @@ time.sleep(1000)' >silent
   one_more renewed
   let_go named
   RLOCK_URL=$near nothing_left named
+}
+
+@test "a name server that never answers for IPv6 costs nothing" {
+  names only_v4
+  RLOCK_URL=redis://other.test:6379 run -0 rlock run -n lock -- true
+}
+
+@test "a query that gets lost costs a run that waits one try" {
+  names loses_first
+  RLOCK_URL=redis://other.test:6379 run -0 rlock run -q -w 25 lock -- true
+  [ "$(grep -c lost name_server)" -gt 0 ]
 }

@@ -45,7 +45,7 @@ TEST_CASE("numeric addresses and localhost need no look-up") {
 
 TEST_CASE("a look-up ends with addresses or with the reason why there are none") {
   for (const char* name : {"127.0.0.1", "no such host.invalid"}) {
-    auto resolution = Resolution::start(name, 6379);
+    auto resolution = Resolution::start(name, 6379, AF_INET);
     REQUIRE(resolution);
     pollfd entry{resolution->fd(), POLLIN, 0};
     REQUIRE(poll(&entry, 1, 30'000) == 1);
@@ -66,13 +66,16 @@ TEST_CASE("a look-up that ended long before a connect begins is asked anew") {
   dialer.start(begin, begin + limit);
   std::vector<pollfd> fds;
   dialer.wants(fds);
-  REQUIRE(fds.size() == 1);
-  REQUIRE(poll(fds.data(), 1, 30'000) == 1);
+  REQUIRE(fds.size() == 2);  // IPv4 and IPv6
+  for (pollfd& fd : fds) REQUIRE(poll(&fd, 1, 30'000) == 1);
   dialer.stop();
   // A fresh one is waited for, one in flight or just done is not.
   const auto now = rlock::BootClock::now();
   dialer.start(now, now + limit);
   CHECK(dialer.due() == now);
+  fds.clear();
+  dialer.wants(fds);
+  for (pollfd& fd : fds) REQUIRE(poll(&fd, 1, 30'000) == 1);
   dialer.stop();
   const auto later = now + std::chrono::hours(1);
   dialer.start(later, later + limit);
@@ -80,7 +83,7 @@ TEST_CASE("a look-up that ended long before a connect begins is asked anew") {
 }
 
 TEST_CASE("a look-up may be abandoned") {
-  for (int i = 0; i < 20; ++i) CHECK(Resolution::start("127.0.0.1", 1 + i));
+  for (int i = 0; i < 20; ++i) CHECK(Resolution::start("127.0.0.1", 1 + i, AF_INET));
 }
 
 TEST_CASE("a path too long for a socket has no address") {

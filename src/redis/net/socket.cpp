@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <utility>
 
@@ -53,15 +54,16 @@ bool would_block(int error) {
 
 enum class LookupMode { numeric, any };
 
-Resolution::LookupResult addresses_of(const std::string& host, int port, LookupMode mode) {
+Resolution::LookupResult addresses_of(const std::string& host, int port, LookupMode mode,
+                                      int family = AF_UNSPEC) {
   addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
+  hints.ai_family = family;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICSERV | (mode == LookupMode::numeric ? AI_NUMERICHOST : 0);
   addrinfo* raw = nullptr;
   int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &raw);
   if (error == EAI_SYSTEM) return {{}, std::strerror(errno)};
-  if (error != 0) return {{}, gai_strerror(error)};
+  if (error != 0) return {{}, gai_strerror(error), error == EAI_NONAME || error == EAI_NODATA};
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> list(raw, &freeaddrinfo);
   Resolution::LookupResult outcome;
   for (const addrinfo* info = raw; info != nullptr; info = info->ai_next) {
@@ -86,6 +88,10 @@ int connect_error(const util::Fd& fd) {
   int error = 0;
   socklen_t size = sizeof error;
   return getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
+}
+
+bool same_address(const Address& a, const Address& b) {
+  return a.length == b.length && std::memcmp(&a.storage, &b.storage, a.length) == 0;
 }
 
 bool is_decided(const util::Fd& fd) {
@@ -180,17 +186,19 @@ std::vector<Address> known_addresses(const std::string& host, int port) {
 }
 
 struct Resolution::Shared {
+  int family = AF_UNSPEC;
   util::Fd event;
   util::Mutex mutex;
   std::optional<LookupResult> outcome;
   TimePoint done_at;
 };
 
-Result<Resolution> Resolution::start(const std::string& host, int port) {
+Result<Resolution> Resolution::start(const std::string& host, int port, int family) {
   auto shared = std::make_shared<Shared>();
+  shared->family = family;
   shared->event.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   auto look_up = [shared, host, port] {
-    LookupResult outcome = addresses_of(host, port, LookupMode::any);
+    LookupResult outcome = addresses_of(host, port, LookupMode::any, shared->family);
     {
       std::lock_guard lock(shared->mutex);
       shared->outcome = std::move(outcome);
@@ -202,6 +210,10 @@ Result<Resolution> Resolution::start(const std::string& host, int port) {
   if (error == 0) return Resolution(std::move(shared));
   return Error{ErrorKind::system,
                util::format("cannot look up \"{}\": {}", host, std::strerror(error))};
+}
+
+int Resolution::family() const {
+  return shared_->family;
 }
 
 int Resolution::fd() const {
@@ -227,12 +239,15 @@ void Dialer::start(TimePoint now, TimePoint deadline) {
   stop();
   deadline_ = deadline;
   first_failure_.clear();
-  // A look-up that was abandoned for a remembered address may have ended hours ago.
-  if (resolution_ && resolution_->is_stale(now, server_->connect_timeout)) resolution_.reset();
+  unknown_ = unreachable_ = false;
+  // A look-up that was abandoned for another address may have ended hours ago.
+  std::erase_if(lookups_, [&](const Resolution& lookup) {
+    return lookup.is_stale(now, server_->connect_timeout);
+  });
   // With a remembered address to fall back on, the name server gets half of the time, and none when
   // the last look-up is still unanswered: the caller may give up sooner than half of the time.
-  bool lookup_pending = resolution_.has_value();
-  attempt_deadline_ = !remembered() ? deadline : lookup_pending ? now : now + (deadline - now) / 2;
+  const bool still_silent = silent_ && !lookups_.empty();
+  attempt_deadline_ = !remembered() ? deadline : still_silent ? now : now + (deadline - now) / 2;
   find_addresses();
   if (phase_ == DialPhase::idle) try_next(now);
 }
@@ -248,51 +263,83 @@ void Dialer::stop() {
 void Dialer::find_addresses() {
   if (server_->is_unix()) {
     auto address = unix_address(server_->path);
-    if (!address) return fail("the path of a socket can have at most 107 bytes", Retry::never);
+    if (!address) {
+      return fail({ErrorKind::config, "the path of a socket can have at most 107 bytes"});
+    }
     addresses_.push_back(*address);
     return;
   }
   addresses_ = known_addresses(server_->host, server_->port);
   if (!addresses_.empty()) return;
   phase_ = DialPhase::looking_up;
-  if (resolution_) return;
-  auto started = Resolution::start(server_->host, server_->port);
-  if (started) {
-    resolution_ = std::move(*started);
-  } else {
-    fail(started.error().text);
+  silent_ = true;
+  if (auto started = start_lookups(); !started && lookups_.empty()) fail(started.error().text);
+}
+
+Status Dialer::start_lookups() {
+  constexpr std::ptrdiff_t kMostOfFamily = 2;
+  for (const int family : {AF_INET, AF_INET6}) {
+    const auto in_flight = std::count_if(lookups_.begin(), lookups_.end(), [&](const auto& lookup) {
+      return lookup.family() == family;
+    });
+    if (in_flight >= kMostOfFamily) continue;
+    TRY(auto lookup, Resolution::start(server_->host, server_->port, family));
+    lookups_.push_back(std::move(lookup));
+  }
+  return Done{};
+}
+
+// Takes the results of the look-ups that are done.
+void Dialer::collect_lookups() {
+  for (size_t i = 0; i < lookups_.size();) {
+    if (!lookups_[i].done()) {
+      ++i;
+      continue;
+    }
+    auto result = lookups_[i].take();
+    lookups_.erase(lookups_.begin() + static_cast<std::ptrdiff_t>(i));
+    silent_ = false;
+    unknown_ = first_failure_.empty() ? result.is_unknown : unknown_ && result.is_unknown;
+    if (first_failure_.empty()) first_failure_ = std::move(result.failure);
+    for (const Address& address : result.addresses) {
+      const auto same = [&](const Address& one) { return same_address(one, address); };
+      if (std::none_of(addresses_.begin(), addresses_.end(), same)) addresses_.push_back(address);
+    }
   }
 }
 
-// True when there is an address to try, or the look-up has failed.
-bool Dialer::check_lookup(TimePoint now) {
-  if (resolution_->done()) {
-    auto outcome = resolution_->take();
-    resolution_.reset();
-    addresses_ = std::move(outcome.addresses);
-    first_failure_ = std::move(outcome.failure);
-  } else if (now < attempt_deadline_) {
-    return false;
+void Dialer::check_lookups(TimePoint now) {
+  collect_lookups();
+  const bool in_time = !lookups_.empty() && now < attempt_deadline_;
+  if (next_ < addresses_.size()) return try_next(now);
+  if (in_time) return;
+  if (auto last = remembered(); last && addresses_.empty()) {
+    addresses_.push_back(*last);
+    return try_next(now);
   }
-  if (addresses_.empty()) {
-    if (auto last = remembered()) addresses_.push_back(*last);
+  if (!first_failure_.empty() && (lookups_.empty() || next_ > 0 || now >= deadline_)) {
+    return fail(first_failure_);
   }
-  if (addresses_.empty() && first_failure_.empty()) return false;
-  try_next(now);
-  return true;
+  if (now < deadline_) return;
+  fail(util::format("timed out after {} looking up the host name",
+                    util::format_duration(server_->connect_timeout)));
 }
 
 void Dialer::try_next(TimePoint now) {
   while (next_ < addresses_.size()) {
-    // Each address gets its share of the remaining time: a dead one must not use all of it.
-    attempt_deadline_ =
-        now + (deadline_ - now) / static_cast<TimePoint::rep>(addresses_.size() - next_);
+    // Each address gets its share of the remaining time, also one that may yet be found: a dead one
+    // must not use all of it.
+    const size_t shares = addresses_.size() - next_ + (lookups_.empty() ? 0 : 1);
+    attempt_deadline_ = now + (deadline_ - now) / static_cast<TimePoint::rep>(shares);
     ConnectAttempt attempt = start_connect(addresses_[next_++]);
     if (is_local_error(attempt.error)) {
-      return fail(std::strerror(attempt.error), Retry::later, ErrorKind::system);
+      return fail({ErrorKind::system, std::strerror(attempt.error), Retry::later});
     }
     if (attempt.state == ConnectState::failed) {
-      if (first_failure_.empty()) first_failure_ = std::strerror(attempt.error);
+      if (server_->is_unix() && attempt.error == EACCES) {
+        return fail({ErrorKind::denied, std::strerror(attempt.error)});
+      }
+      note_failure(attempt.error);
       continue;
     }
     if (attempt.state == ConnectState::full) {
@@ -305,12 +352,26 @@ void Dialer::try_next(TimePoint now) {
     phase_ = attempt.state == ConnectState::connected ? DialPhase::ended : DialPhase::connecting;
     return;
   }
-  fail(first_failure_);
+  if (lookups_.empty()) return fail(first_failure_);
+  // The addresses of the other family may be those that can be reached from here.
+  constexpr Millis kOtherFamily{250};
+  phase_ = DialPhase::looking_up;
+  attempt_deadline_ = unreachable_ ? deadline_ : std::min(deadline_, now + kOtherFamily);
+}
+
+void Dialer::note_failure(int error) {
+  unreachable_ = error == ENETUNREACH || error == EHOSTUNREACH || error == EAFNOSUPPORT ||
+                 error == EADDRNOTAVAIL;
+  unknown_ = false;
+  if (first_failure_.empty() || next_ == 1) first_failure_ = std::strerror(error);
 }
 
 void Dialer::check_attempt(TimePoint now) {
+  collect_lookups();
   if (!is_decided(fd_)) {
-    if (now >= attempt_deadline_ && next_ < addresses_.size()) try_next(now);
+    if (now < attempt_deadline_) return;
+    if (next_ < addresses_.size()) return try_next(now);
+    attempt_deadline_ = deadline_;
     return;
   }
   int error = connect_error(fd_);
@@ -318,15 +379,12 @@ void Dialer::check_attempt(TimePoint now) {
     phase_ = DialPhase::ended;
     return;
   }
-  if (first_failure_.empty()) first_failure_ = std::strerror(error);
+  note_failure(error);
   try_next(now);
 }
 
 bool Dialer::advance(TimePoint now) {
-  if (phase_ == DialPhase::looking_up && !check_lookup(now) && now >= deadline_) {
-    fail(util::format("timed out after {} looking up the host name",
-                      util::format_duration(server_->connect_timeout)));
-  }
+  if (phase_ == DialPhase::looking_up) check_lookups(now);
   if (phase_ == DialPhase::backlog_full && now >= attempt_deadline_ && now < deadline_)
     try_next(now);
   if (phase_ == DialPhase::connecting) check_attempt(now);
@@ -344,8 +402,9 @@ Result<util::Fd> Dialer::take() {
 }
 
 void Dialer::wants(std::vector<pollfd>& out) const {
-  if (phase_ == DialPhase::looking_up) out.push_back({resolution_->fd(), POLLIN, 0});
   if (phase_ == DialPhase::connecting) out.push_back({fd_.get(), POLLOUT, 0});
+  if (phase_ != DialPhase::looking_up && phase_ != DialPhase::connecting) return;
+  for (const Resolution& lookup : lookups_) out.push_back({lookup.fd(), POLLIN, 0});
 }
 
 TimePoint Dialer::due() const {
@@ -361,10 +420,16 @@ std::optional<Address> Dialer::remembered() const {
   return server_->addresses != nullptr ? server_->addresses->last() : std::nullopt;
 }
 
-void Dialer::fail(const std::string& why, Retry retry, ErrorKind kind) {
+void Dialer::fail(const std::string& why) {
+  const Cause cause = unknown_ && lookups_.empty() ? Cause::unknown_host : Cause::other;
+  fail({ErrorKind::unavailable, why, Retry::later, Answered::no, cause});
+}
+
+void Dialer::fail(Error why) {
   fd_.reset();
   phase_ = DialPhase::ended;
-  error_ = Error{kind, util::format("cannot connect to {}: {}", server_->label(), why), retry};
+  why.text = util::format("cannot connect to {}: {}", server_->label(), why.text);
+  error_ = std::move(why);
 }
 
 Io write_some(const util::Fd& fd, std::string_view& bytes) {

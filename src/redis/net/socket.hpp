@@ -72,9 +72,11 @@ std::vector<Address> known_addresses(const std::string& host, int port);
 // abandons the thread, which owns all that it uses and ends by itself.
 class Resolution {
  public:
-  // ErrorKind::system: the thread cannot be started.
-  static Result<Resolution> start(const std::string& host, int port);
+  // Of the addresses of one family, AF_INET or AF_INET6. ErrorKind::system: the thread cannot be
+  // started.
+  static Result<Resolution> start(const std::string& host, int port, int family);
 
+  int family() const;
   // Readable once done().
   int fd() const;
   bool done() const;
@@ -83,7 +85,8 @@ class Resolution {
 
   struct LookupResult {
     std::vector<Address> addresses;
-    std::string failure;  // why there are none
+    std::string failure;      // why there are none
+    bool is_unknown = false;  // the name servers know no such address
   };
   // Once, after done().
   LookupResult take();
@@ -96,14 +99,17 @@ class Resolution {
 };
 
 // Connects a socket to a server: looks up its name and tries its addresses in order, within one
-// absolute deadline. Driven like a lock::Request. `server` must outlive it.
+// absolute deadline. IPv4 and IPv6 are looked up independently, and the first address that comes is
+// tried first: some name servers never answer for one of them. Driven like a lock::Request.
+// `server` must outlive it.
 class Dialer {
  public:
   explicit Dialer(const Server& server) : server_(&server) {}
 
   void start(TimePoint now, TimePoint deadline);
-  // Gives up. A look-up in flight is kept for the next start, so that there is one thread at most;
-  // its result is used then unless it is older than a connect timeout.
+  // Gives up. A look-up in flight is kept for the next start, which uses its result unless that is
+  // older than a connect timeout, and sends another one, since a packet may be lost: there are two
+  // threads for each family at most.
   void stop();
 
   void wants(std::vector<pollfd>& out) const;
@@ -119,20 +125,26 @@ class Dialer {
   enum class DialPhase { idle, looking_up, connecting, backlog_full, ended };
 
   void find_addresses();
-  bool check_lookup(TimePoint now);
+  Status start_lookups();
+  void collect_lookups();
+  void check_lookups(TimePoint now);
   void try_next(TimePoint now);
   void check_attempt(TimePoint now);
-  void fail(const std::string& why, Retry retry = Retry::later,
-            ErrorKind kind = ErrorKind::unavailable);
+  void note_failure(int error);
+  void fail(const std::string& why);
+  void fail(Error why);
   std::optional<Address> remembered() const;
 
   const Server* server_;
   DialPhase phase_ = DialPhase::idle;
   TimePoint deadline_;
-  TimePoint attempt_deadline_;  // of this look-up or address
-  std::optional<Resolution> resolution_;
+  TimePoint attempt_deadline_;       // of this look-up or address
+  std::vector<Resolution> lookups_;  // in flight
+  bool silent_ = false;              // the last look-ups have brought nothing so far
+  bool unknown_ = false;  // those that ended for this start say that there is no such host
   std::vector<Address> addresses_;
-  size_t next_ = 0;  // index in addresses_
+  size_t next_ = 0;           // index in addresses_
+  bool unreachable_ = false;  // from here, the last one that failed
   util::Fd fd_;
   std::string first_failure_;
   std::optional<Error> error_;
