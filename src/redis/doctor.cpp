@@ -106,6 +106,10 @@ class ServerExaminer {
     measure();
     report_.certificate_end = client_.certificate_end();
     if (auto info = ask({"INFO"}); info && !info->empty()) report_.info = read_info(info->front());
+    if (auto why = other_kind()) {
+      report_.contact_error = std::move(why);
+      return std::move(report_);
+    }
     report_.fsync = configured("appendfsync");
     report_.save = configured("save");
     if (report_.use.kind == ServerKind::quorum_member) try_membership();
@@ -116,6 +120,20 @@ class ServerExaminer {
   }
 
  private:
+  // Why the URL is that of another kind of server.
+  std::optional<Error> other_kind() {
+    const std::string mode = report_.info_field("redis_mode");
+    if (mode == "sentinel") {
+      auto role = ask({"ROLE"});
+      Words masters = role && !role->empty() ? Words(role->begin() + 1, role->end()) : Words();
+      return is_sentinel(report_.server, masters);
+    }
+    if (mode != "cluster" || report_.use.kind == ServerKind::cluster_node) return std::nullopt;
+    return Error{ErrorKind::config,
+                 util::format("{} is a node of a cluster: use {}", report_.server.label(),
+                              url_of_kind(report_.server, "+cluster"))};
+  }
+
   Result<Words> ask(const Words& words, const lua::Script* script = nullptr) {
     return client_.ask(words, script);
   }
@@ -307,7 +325,11 @@ class ServerExaminer {
 SentinelVote examine_sentinel(SentinelReport& report, const std::string& name) {
   CommandClient client(report.server);
   auto master = client.ask({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", name});
-  if (!master) return *(report.error = std::move(master).error());
+  if (!master) {
+    const bool other = master.error().cause == Cause::missing_command;
+    report.error = other ? no_sentinel(report.server) : std::move(master).error();
+    return *report.error;
+  }
   if (master->size() != 2) {
     report.error =
         Error{ErrorKind::unavailable,

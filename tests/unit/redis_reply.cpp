@@ -142,15 +142,14 @@ TEST_CASE("a lock of another version is reported with what to do") {
             std::to_string(rlock::redis::stored_form()) +
             "): when all its runs have ended on all hosts, delete its keys: redis-cli DEL "
             R"('ci:{it'\''s}:holders' 'ci:{it'\''s}:meta')");
-  CHECK(rlock::redis::is_of_other_version(*form));
+  CHECK(form->cause == rlock::Cause::other_version);
   const auto rule = rlock::redis::other_version("UNKNOWN !calendar 1.4", keys);
   REQUIRE(rule);
   CHECK(rule->text.find("rlock 1.4 or later") != std::string::npos);
   CHECK(rule->text.find("!calendar") != std::string::npos);
-  CHECK(rlock::redis::is_of_other_version(*rule));
+  CHECK(rule->cause == rlock::Cause::other_version);
   CHECK_FALSE(rlock::redis::other_version("OOM FORM 1", keys));
   CHECK_FALSE(rlock::redis::other_version("FORM 1", {}));
-  CHECK_FALSE(rlock::redis::is_of_other_version({rlock::ErrorKind::config, "no server"}));
 }
 
 TEST_CASE("commands that a service refuses are reported with advice, without keys and arguments") {

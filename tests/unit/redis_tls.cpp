@@ -71,7 +71,7 @@ TEST_CASE("a trickled handshake does not stretch the connect timeout") {
 
 TEST_CASE("a server that answers without TLS is refused, and the error says why") {
   Ended ended = shake_hands([](auto& peer, int) { peer.send("-ERR unknown command\r\n"); }, kLimit);
-  CHECK(ended.error.kind == ErrorKind::denied);
+  CHECK(ended.error.kind == ErrorKind::config);
   CHECK(ended.error.retry == Retry::never);
   CHECK(ended.mentions("does not speak TLS"));
   CHECK(ended.error.cause == Cause::tls);

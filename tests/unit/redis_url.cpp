@@ -42,6 +42,7 @@ TEST_CASE("a TCP URL gives host, port, user, password and database") {
       {"redis://:secret@db1", "db1", 6379, "", "secret", 0, "db1:6379"},
       {"redis://bob:secret@db1", "db1", 6379, "bob", "secret", 0, "db1:6379"},
       {"redis://bob:@db1", "db1", 6379, "bob", "", 0, "db1:6379"},
+      {"REDIS://db1", "db1", 6379, "", "", 0, "db1:6379"},
       {"redis://b%40b:p%2Fs%3as%25@db1/0", "db1", 6379, "b@b", "p/s:s%", 0, "db1:6379"},
       {"redis://[::1]", "::1", 6379, "", "", 0, "[::1]:6379"},
       {"redis://[::1]:7000/2", "::1", 7000, "", "", 2, "[::1]:7000/2"},
@@ -189,7 +190,7 @@ const MalformedUrl kMalformed[] = {
     {"redis+cluster://n1?x=1", "unknown query key"},
     {"local://tmp/x", "without '//'"},
     {"local:%zz", "%25"},
-    {"REDIS://h", "must begin with redis://"},
+    {"REDIZ://h", "must begin with redis://"},
     {"LOCAL:", "must begin with redis://"},
     {"local:locks", "absolute"},
 };

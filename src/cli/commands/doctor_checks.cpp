@@ -155,6 +155,8 @@ constexpr std::pair<Cause, const char*> kRemedies[] = {
     {Cause::certificate_name, "use --sni NAME with a name that is in the certificate"},
     {Cause::certificate_authority,
      "use --cacert FILE with the authority that signed the certificate"},
+    {Cause::other_kind, "correct the URL"},
+    {Cause::unknown_host, "correct the host name in the URL, or the name server"},
     {Cause::tls, "check the URL's scheme, --cert, --key and the certificate's dates"},
     {Cause::too_many_clients,
      "close connections that nobody needs, or raise the server's maxclients"},
@@ -307,9 +309,6 @@ MaybeFinding databases(const ServerReport& report) {
 
 MaybeFinding role(const ServerReport& report) {
   const std::string role = report.info_field("role");
-  if (report.info_field("redis_mode") == "sentinel") {
-    return fail("a Sentinel, not a server that stores data", "use redis+sentinel://HOST/MASTER");
-  }
   if (role.empty()) return unknown();
   if (role == "master") return ok("master");
   if (role == "active-replica") {

@@ -44,7 +44,7 @@ constexpr uint64_t kRunsRead = 50;  // of a history
 // A single lock that cannot be read, as by a key of the wrong type, or one of another version of
 // rlock, is no outage.
 bool is_outage(const Error& error) {
-  if (redis::is_of_other_version(error)) return false;
+  if (error.cause == Cause::other_version) return false;
   return error.kind == ErrorKind::unavailable || error.kind == ErrorKind::denied ||
          error.kind == ErrorKind::config;
 }

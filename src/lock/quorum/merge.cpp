@@ -153,6 +153,13 @@ Error too_few_servers(const Quorum& quorum, const std::vector<std::optional<Erro
   if (permanent != nullptr && available + may_pass < quorum.majority()) {
     error.kind = permanent->kind;
     error.retry = Retry::never;
+    error.cause = permanent->cause;
+  }
+  for (const Cause cause : {Cause::unknown_host, Cause::read_only}) {
+    const auto count = std::count_if(errors.begin(), errors.end(), [&](const auto& each) {
+      return each && each->cause == cause;
+    });
+    if (quorum.size() - static_cast<size_t>(count) < quorum.majority()) error.cause = cause;
   }
   return error;
 }

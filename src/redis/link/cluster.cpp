@@ -302,6 +302,8 @@ void ClusterLink::handle_unreachable(Error why) {
   arrived_ = may_have_arrived();
   batch_->forget_node(host_port_of(connection().server()));
   why.answered = answered_ = std::max(answered_, why.answered);
+  failure_ = failures_ == 0 || failure_ == why.cause ? why.cause : Cause::other;
+  if (why.kind == ErrorKind::unavailable) why.cause = failure_;
   if (why.kind != ErrorKind::unavailable || ++failures_ > seeds_.size()) batch_->fail_group(why);
 }
 

@@ -123,7 +123,7 @@ class ClusterLink final : public Link {
     return contains_password(seeds_.front(), text);
   }
 
-  bool uses_tls() const { return seeds_.front().tls != nullptr; }
+  bool uses_tls() const override { return seeds_.front().tls != nullptr; }
   // The server at an address. An empty host means the node asked last.
   Server server_at(const HostPort& at) const;
 
@@ -146,6 +146,7 @@ class ClusterLink final : public Link {
   Answered answered_ = Answered::no;  // yes: a node answered, but could not be used
   bool arrived_ = false;              // a command may have reached a node that was lost then
   size_t failures_ = 0;               // nodes that could not be reached for this batch
+  Cause failure_ = Cause::other;      // why, if all for one cause
   std::vector<Result<ReplyPtr>> replies_;
 };
 

@@ -124,8 +124,8 @@ Error select_refused(std::string_view text, const Server& server) {
   constexpr size_t kLongest = 300;
   std::string reason =
       contains_password(server, text) ? code_of(text) : std::string(text.substr(0, kLongest));
-  return {ErrorKind::unavailable,
-          util::format("{}: cannot select database {} ({})", server.label(), server.db, reason)};
+  return {ErrorKind::config, util::format("{}: cannot select database {} ({}): the URL names it",
+                                          server.label(), server.db, reason)};
 }
 
 bool is_master(const redisReply& reply) {
@@ -167,6 +167,16 @@ std::string_view name_of(HandshakeStep step) {
 }
 
 }  // namespace
+
+Error is_sentinel(const Server& server, const std::vector<std::string>& masters) {
+  Server sentinel = server;
+  sentinel.db = 0;
+  return {ErrorKind::config,
+          util::format("{} is a Sentinel, which stores no locks: use {}/{}", sentinel.label(),
+                       url_of_kind(server, "+sentinel"),
+                       masters.size() == 1 ? masters.front() : "MASTER"),
+          Retry::never, Answered::yes, Cause::other_kind};
+}
 
 std::optional<std::string> MemberRegistry::add_member(const std::string& label,
                                                       const std::string& run_id) {
@@ -259,6 +269,7 @@ void Connection::start_batch(Batch batch) {
   auth_error_.reset();
   follows_ = false;
   pipelined_ = false;
+  asks_role_ = false;
   fully_sent_ = false;
   phase_ = RequestPhase::asked;
 }
@@ -432,7 +443,7 @@ void Connection::read_replies() {
     reader_.feed(buffer_.get(), got);
     while (phase_ == RequestPhase::talking) {
       auto reply = reader_.next();
-      if (!reply) return fail(std::move(reply).error());
+      if (!reply) return handle_bad_reply(std::move(reply).error(), {buffer_.get(), got});
       if (*reply == nullptr) break;
       handle_reply(std::move(*reply));
     }
@@ -459,11 +470,54 @@ void Connection::handle_reply(ReplyPtr reply) {
 }
 
 void Connection::keep(ReplyPtr reply) {
+  if (asks_role_) return handle_role(*reply);
   results_.emplace_back(std::move(reply));
   if (results_.size() < replies_) return;
+  if (!may_be_sentinel()) return finish_reply();
+  asks_role_ = asked_role_ = true;
+  out_ = encode({"ROLE"});
+  sent_ = 0;
+}
+
+// It does not know a command: a Sentinel has few of them.
+bool Connection::may_be_sentinel() const {
+  const auto unknown = [](const Result<ReplyPtr>& reply) {
+    return reply && is_error(**reply) && text_of(**reply).starts_with("ERR unknown command");
+  };
+  return !asked_role_ && !pipelined_ && reader_.empty() && unsent().empty() &&
+         std::any_of(results_.begin(), results_.end(), unknown);
+}
+
+// Of a Sentinel: its name, and those of the masters that it watches.
+void Connection::handle_role(const redisReply& role) {
+  const bool known = role.type == REDIS_REPLY_ARRAY && role.elements > 0;
+  if (known && text_of(*role.element[0]) == "sentinel") {
+    std::vector<std::string> masters;
+    for (size_t i = 0; role.elements > 1 && i < role.element[1]->elements; ++i) {
+      masters.emplace_back(text_of(*role.element[1]->element[i]));
+    }
+    results_ = failed_batch(replies_, is_sentinel(*server_, masters));
+  }
+  finish_reply();
+}
+
+void Connection::finish_reply() {
   phase_ = RequestPhase::ended;
   // Bytes beyond the reply would be taken for the next command's.
   if (!reader_.empty() || !unsent().empty() || pipelined_) close();
+}
+
+// What is no reply from the first byte on comes from another kind of server.
+void Connection::handle_bad_reply(Error why, std::string_view bytes) {
+  const bool first = handshake_.is_pending() && handshake_.awaits_first();
+  const bool tls = bytes.starts_with("\x15\x03");  // an alert
+  if (first && (tls || bytes.starts_with("HTTP/") || bytes.starts_with("SSH-"))) {
+    why.kind = ErrorKind::config;
+    why.retry = Retry::never;
+    why.cause = Cause::other_kind;
+    why.text += tls ? ": use rediss:// for a TLS port" : ": another kind of server listens there";
+  }
+  fail(std::move(why));
 }
 
 // Some proxies hang up on CLIENT: the next try does not send it. A TLS port hangs up on whatever is

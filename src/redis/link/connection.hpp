@@ -46,6 +46,9 @@ enum class Durability { unknown, every_write };
 std::optional<Error> check_member(const redisReply& reply, Durability durability,
                                   const Server& server);
 
+// The error for a server that turns out to be a Sentinel. `masters`: those that it watches.
+Error is_sentinel(const Server& server, const std::vector<std::string>& masters);
+
 // In the order of sending.
 enum class HandshakeStep { auth, select, role, set_name, ping, script, append_only, sync, uptime };
 
@@ -63,6 +66,7 @@ class Handshake {
   bool precedes_command(bool final) const;
 
   bool is_pending() const { return next_ < steps_.size(); }
+  bool awaits_first() const { return next_ == 0; }
   // Whether the server said that it knows Server::final_script.
   bool knows_final_script() const { return knows_final_script_; }
   // Whose answer comes next, while pending.
@@ -117,6 +121,7 @@ class Connection final : public Link {
   bool contains_secret(std::string_view text) const override {
     return contains_password(server(), text);
   }
+  bool uses_tls() const override { return server().tls != nullptr; }
 
   const Server& server() const { return *server_; }
   // Of the server, while the socket is open; nothing without TLS.
@@ -141,6 +146,10 @@ class Connection final : public Link {
   void read_replies();
   void handle_reply(ReplyPtr reply);
   void keep(ReplyPtr reply);
+  bool may_be_sentinel() const;
+  void handle_role(const redisReply& role);
+  void finish_reply();
+  void handle_bad_reply(Error why, std::string_view bytes);
   void handle_auth_error(Error why);
   void handle_disconnect(Error why);
   void close();
@@ -169,6 +178,8 @@ class Connection final : public Link {
   // Most replies are short: of a buffer on the stack each page would be touched.
   std::unique_ptr<char[]> buffer_;
   std::vector<Result<ReplyPtr>> results_;
+  bool asks_role_ = false;   // of a server without a command; the replies have come
+  bool asked_role_ = false;  // once is enough
 };
 
 }  // namespace rlock::redis

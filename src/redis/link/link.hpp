@@ -72,6 +72,8 @@ class Link {
   // Abandons the command in flight and the connection: the next command reconnects.
   virtual void drop() = 0;
 
+  virtual bool uses_tls() const { return false; }
+
   // What the user configured, the same before and after a fail-over; never a password.
   virtual std::string label() const = 0;
   // The server that is asked now or was asked last: for messages.

@@ -189,6 +189,7 @@ constexpr std::pair<std::string_view, Cause> kCauses[] = {
     {"OOM ", Cause::out_of_memory},
     {"MISCONF ", Cause::cannot_save},
     {"LOADING ", Cause::loading},
+    {"READONLY ", Cause::read_only},
     {"BUSY ", Cause::busy_script}};
 
 Error decode_kind(std::string_view text) {
@@ -206,7 +207,7 @@ Error decode_kind(std::string_view text) {
     if (contains(text, part)) return {ErrorKind::denied, shown};
   }
   if (text.starts_with("MOVED ") || text.starts_with("ASK ")) {
-    return {ErrorKind::unavailable, "the server is a node of a cluster; use redis+cluster://HOST"};
+    return config_error("the server is a node of a cluster", Cause::other_node);
   }
   const std::string lower = util::lower_case(shown);
   for (const KnownError& known : kUnsupported) {
@@ -219,8 +220,9 @@ Error decode_kind(std::string_view text) {
     return missing_command(std::string(kMissingCommand) + ":" + shown.substr(at + kHasNo.size()));
   }
   if (contains(lower, "unknown command")) return unknown_command(quoted_word(shown));
-  for (std::string_view part : {"LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN",
-                                "UNBLOCKED", "READONLY", "NOREPLICAS", "max number of clients"}) {
+  for (std::string_view part :
+       {"LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "UNBLOCKED", "READONLY",
+        "NOREPLICAS", "OOM ", "MISCONF ", "max number of clients"}) {
     if (contains(text, part)) return {ErrorKind::unavailable, shown, Retry::later};
   }
   return {ErrorKind::unavailable, shown};

@@ -52,7 +52,7 @@ std::string address_text(const HostPort& address) {
 Error unknown_master(const Connection& sentinel, const std::string& master) {
   return {ErrorKind::unavailable,
           "sentinel " + sentinel.label() + " does not know a master \"" + master + "\"",
-          Retry::later};
+          Retry::later, Answered::yes, Cause::unknown_master};
 }
 
 // A reply that comes later than this after the question to the sentinels is believed only if they
@@ -81,6 +81,12 @@ std::optional<HostPort> elect(const std::vector<SentinelVote>& votes) {
     if (2 * count > static_cast<std::ptrdiff_t>(votes.size()) - abstaining) return master->address;
   }
   return std::nullopt;
+}
+
+Error no_sentinel(const Server& server) {
+  return {ErrorKind::config,
+          util::format("{} is no Sentinel: use {}", server.label(), url_of_kind(server, "")),
+          Retry::never, Answered::yes, Cause::other_kind};
 }
 
 Sentinels::Sentinels(std::vector<Server> sentinels, std::string master)
@@ -160,8 +166,10 @@ SentinelVote Sentinels::vote_without_master(Connection& sentinel, const redisRep
   if (reply.type == REDIS_REPLY_NIL) return UnknownMaster{};
   if (!is_error(reply)) return unknown_master(sentinel, master_);
   Error error = decode_error(text_of(reply));
+  if (error.cause == Cause::missing_command) return no_sentinel(sentinel.server());
   error.text = "sentinel " + sentinel.label() + ": " + redact(sentinel, std::move(error.text));
-  error.retry = Retry::later;
+  error.answered = Answered::yes;
+  if (error.kind == ErrorKind::unavailable) error.retry = Retry::later;
   return error;
 }
 
@@ -215,21 +223,32 @@ void Sentinels::drop() {
   }
 }
 
-// A wrong password does not fix itself; everything else may be a failover in progress.
+// A wrong password does not fix itself, nor does another kind of server; everything else may be a
+// failover in progress.
 Error Sentinels::no_majority() const {
-  std::optional<Error> why;
+  std::vector<Error> reasons;
   for (size_t i = 0; i < sentinels_.size(); ++i) {
     const auto* error = std::get_if<Error>(&votes_[i]);
-    if (error != nullptr && error->kind == ErrorKind::denied) return *error;
-    if (why) continue;
-    if (error != nullptr) why = *error;
+    if (error != nullptr) reasons.push_back(*error);
     if (std::holds_alternative<UnknownMaster>(votes_[i])) {
-      why = unknown_master(sentinels_[i], master_);
+      reasons.push_back(unknown_master(sentinels_[i], master_));
     }
   }
-  std::string text = "no majority of the sentinels " + label_ + " names a master";
-  if (why) text += " (" + why->text + ")";
-  return {ErrorKind::unavailable, std::move(text), Retry::later};
+  // Whether the others are no majority.
+  const auto decides = [&](auto holds) {
+    const auto count = std::count_if(reasons.begin(), reasons.end(), holds);
+    return 2 * (sentinels_.size() - static_cast<size_t>(count)) <= sentinels_.size();
+  };
+  const auto permanent = [](const Error& error) { return error.retry == Retry::never; };
+  if (decides(permanent)) return *std::find_if(reasons.begin(), reasons.end(), permanent);
+  Error all{ErrorKind::unavailable, "no majority of the sentinels " + label_ + " names a master",
+            Retry::later};
+  if (!reasons.empty()) all.text += " (" + reasons.front().text + ")";
+  for (const Error& error : reasons) all.answered = std::max(all.answered, error.answered);
+  for (const Cause cause : {Cause::unknown_host, Cause::unknown_master}) {
+    if (decides([&](const Error& error) { return error.cause == cause; })) all.cause = cause;
+  }
+  return all;
 }
 
 class SentinelLink::FailoverCheck final : public lock::Reply<Done> {

@@ -37,6 +37,9 @@ enum class SentinelQuestion { master, failover };
 // with a former master must not decide.
 std::optional<HostPort> elect(const std::vector<SentinelVote>& votes);
 
+// The error for a server behind redis+sentinel:// that turns out to be none.
+Error no_sentinel(const Server& server);
+
 // Finds the current master: asks all sentinels that the user named at once, and elects. Driven like
 // a lock::Request.
 class Sentinels {

@@ -175,8 +175,8 @@ int note_rejected_names(int accepted, X509_STORE_CTX* context) {
 }
 
 // Why TLS itself failed just now in this thread, with advice where a user can do something about
-// it. ErrorKind::denied: one side does not trust the other, or the peer does not speak TLS; else
-// ErrorKind::unavailable, to be tried again.
+// it. ErrorKind::denied: one side does not trust the other; ErrorKind::config: the peer does not
+// speak TLS; else ErrorKind::unavailable, to be tried again.
 Error tls_error(const SSL* session, const TlsPeer& peer) {
   // The last error ended the session; a look-up of CAs may have left others.
   unsigned long code = lib().ERR_peek_last_error();
@@ -189,7 +189,8 @@ Error tls_error(const SSL* session, const TlsPeer& peer) {
     return not_now("TLS: " + text);
   }
   if (is_not_tls(reason)) {
-    return denied("the server does not speak TLS; use redis:// for a plain port");
+    return {ErrorKind::config, "TLS: the server does not speak TLS; use redis:// for a plain port",
+            Retry::never, Answered::no, Cause::tls};
   }
   return denied(text);
 }

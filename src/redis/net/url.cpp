@@ -243,7 +243,7 @@ Result<Url> sentinel_url(const UrlParts& parts, Security security) {
 
 Result<Url> cluster_url(const UrlParts& parts, Security security) {
   TRY_STATUS(no_query(parts));
-  if (parts.path.size() > 1)
+  if (parts.path.size() > 1 && parts.path != "/0")
     return bad_url(parts.scheme, "a cluster has no databases: the URL must end after the hosts");
   TRY(auto node, login(parts, security));
   TRY(auto seeds, at_hosts(parts, kRedisPort, std::move(node)));
@@ -335,6 +335,13 @@ bool contains_password(const Server& server, std::string_view text) {
   return has(server.password) || (server.secret != nullptr && has(server.secret->current()));
 }
 
+std::string url_of_kind(const Server& server, std::string_view kind) {
+  Server at = server;
+  at.db = 0;
+  const bool is_tls = server.security == Security::tls;
+  return util::format("{}{}://{}", is_tls ? "rediss" : "redis", kind, at.label());
+}
+
 std::string joined_labels(const std::vector<Server>& servers) {
   std::vector<std::string> labels;
   for (const Server& server : servers) labels.push_back(server.label());
@@ -358,8 +365,9 @@ Result<Url> parse_url(std::string_view text) {
   constexpr std::string_view kLocal = "local:";
   if (text.starts_with(kLocal)) return local_url(text.substr(kLocal.size()));
   const size_t mark = text.find("://");
+  const std::string scheme = util::lower_case(text.substr(0, std::min(mark, text.size())));
   for (const UrlScheme& known : kUrlSchemes) {
-    if (mark == text.npos || known.scheme != text.substr(0, mark)) continue;
+    if (mark == text.npos || known.scheme != scheme) continue;
     TRY(auto parts, split_url(known.scheme, text.substr(mark + 3)));
     return known.parse(parts, known.security);
   }

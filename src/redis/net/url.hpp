@@ -68,6 +68,9 @@ using ServerTarget = std::variant<Server, SentinelGroup, ClusterSeeds>;
 // Whether `text` contains the server's password.
 bool contains_password(const Server& server, std::string_view text);
 
+// The URL of that server if it is of another kind: `redis+sentinel://db1:26379` with `+sentinel`.
+std::string url_of_kind(const Server& server, std::string_view kind);
+
 // `h1:26379,h2:26379`.
 std::string joined_labels(const std::vector<Server>& servers);
 

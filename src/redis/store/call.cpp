@@ -29,6 +29,14 @@ std::span<const std::string> keys_in(const std::vector<std::string>& words) {
   return std::span(words).last(most).first(std::min(most, count));
 }
 
+// That of the cluster whose node `link` leads to.
+std::string cluster_url(const Link& link) {
+  const std::string node = link.node();
+  const std::string host = node.substr(0, node.find('/'));
+  return util::format("redi{}+cluster://{}", link.uses_tls() ? "ss" : "s",
+                      host.empty() ? "HOST:PORT" : host);
+}
+
 // For error replies: errors of the transport name the server themselves.
 Error with_server(const Link& link, Error error) {
   error.text = util::format("{}: {}", link.node(), redact(link, std::move(error.text)));
@@ -46,6 +54,7 @@ Error with_action(const std::string& what, Error error) {
 Error refusal(const Link& link, const std::string& what, std::string_view text,
               const lua::Script* script, const std::vector<std::string>& words) {
   Error error = script_error(text, script);
+  if (error.cause == Cause::other_node) error.text += ": use " + cluster_url(link);
   if (auto other = script != nullptr ? other_version(text, keys_in(words)) : std::nullopt) {
     error = *std::move(other);
   }

@@ -156,23 +156,26 @@ class Call final : public lock::Reply<T> {
   Error error_;
 };
 
+inline std::string action_on(const char* verb, const std::string& name) {
+  return util::format("{} \"{}\"", verb, name);
+}
 inline std::string action_on(const char* verb, const lock::LockName& name) {
-  return util::format("{} \"{}\"", verb, name.text());
+  return action_on(verb, name.text());
 }
 
 // Of a batch.
 struct CallItem {
-  std::vector<std::string> words;  // EVALSHA
+  std::vector<std::string> words;  // EVALSHA, or a command without a script
   std::string what;                // for messages
 };
 
-// One script for several locks at once, in one batch.
+// One script, or one command, for several locks at once, in one batch. `script` may be null.
 template <class T>
 class BatchCall final : public lock::Reply<std::vector<Result<T>>> {
  public:
   using Decode = std::function<std::optional<T>(const redisReply&)>;
 
-  BatchCall(Link& link, std::vector<CallItem> items, const lua::Script& script, Decode decode)
+  BatchCall(Link& link, std::vector<CallItem> items, const lua::Script* script, Decode decode)
       : link_(link),
         use_(link),
         items_(std::move(items)),
@@ -211,7 +214,7 @@ class BatchCall final : public lock::Reply<std::vector<Result<T>>> {
   void send() {
     Batch batch;
     for (size_t i : open_) batch.push_back(items_[i].words);
-    if (rounds_ > 0) batch.front() = with_text(std::move(batch.front()), script_.text);
+    if (rounds_ > 0) batch.front() = with_text(std::move(batch.front()), script_->text);
     ++rounds_;
     link_.start_batch(std::move(batch));
   }
@@ -222,7 +225,7 @@ class BatchCall final : public lock::Reply<std::vector<Result<T>>> {
     for (size_t i = 0; i < open_.size(); ++i) {
       Result<ReplyPtr>& reply = replies[i];
       if (!reply) ++failed;
-      if (reply && is_noscript(**reply) && rounds_ < kMostRounds) {
+      if (reply && script_ != nullptr && is_noscript(**reply) && rounds_ < kMostRounds) {
         without_script.push_back(open_[i]);
       } else {
         results_[open_[i]] = result_of(items_[open_[i]], reply);
@@ -238,7 +241,7 @@ class BatchCall final : public lock::Reply<std::vector<Result<T>>> {
     if (!reply) return with_action(item.what, reply.error());
     if (is_demoted(**reply)) link_.drop();
     if (is_error(**reply)) {
-      return refusal(link_, item.what, text_of(**reply), &script_, item.words);
+      return refusal(link_, item.what, text_of(**reply), script_, item.words);
     }
     std::optional<T> value = decode_(**reply);
     if (!value) return unexpected_reply(link_, item.what);
@@ -248,7 +251,7 @@ class BatchCall final : public lock::Reply<std::vector<Result<T>>> {
   Link& link_;
   const LinkUse use_;
   std::vector<CallItem> items_;
-  lua::Script script_;
+  const lua::Script* script_;
   Decode decode_;
   std::vector<size_t> open_;  // without a reply so far
   int rounds_ = 0;

@@ -224,7 +224,7 @@ lock::InFlight<lock::Snapshots> ExternalStore::inspect_all(
     items.push_back(
         {script_call(scripts_.inspect, {call.name.text()}, {}), action_on("inspect", call.name)});
   }
-  return std::make_unique<BatchCall<lock::Snapshot>>(*link_, std::move(items), scripts_.inspect,
+  return std::make_unique<BatchCall<lock::Snapshot>>(*link_, std::move(items), &scripts_.inspect,
                                                      decoder<lock::Snapshot>(snapshot_of));
 }
 

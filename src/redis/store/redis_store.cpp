@@ -326,7 +326,7 @@ lock::InFlight<lock::Snapshots> RedisStore::inspect_all(
     items.push_back({script_call(scripts_.inspect, keys(call.name), pages(call)),
                      action_on("inspect", call.name)});
   }
-  return std::make_unique<BatchCall<lock::Snapshot>>(*link_, std::move(items), scripts_.inspect,
+  return std::make_unique<BatchCall<lock::Snapshot>>(*link_, std::move(items), &scripts_.inspect,
                                                      decode_snapshot);
 }
 
@@ -367,7 +367,7 @@ lock::InFlight<lock::Histories> RedisStore::histories(const std::vector<lock::Lo
     items.push_back({script_call(scripts_.inspect, keys(name), only_history(rows)),
                      action_on(kReadHistory, name)});
   }
-  return std::make_unique<BatchCall<lock::HistoryRows>>(*link_, std::move(items), scripts_.inspect,
+  return std::make_unique<BatchCall<lock::HistoryRows>>(*link_, std::move(items), &scripts_.inspect,
                                                         decode_history);
 }
 

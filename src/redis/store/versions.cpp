@@ -7,13 +7,11 @@
 
 #include "lua/scripts.hpp"
 #include "redis/link/reply.hpp"
+#include "redis/store/call.hpp"
 #include "util/text.hpp"
 
 namespace rlock::redis {
 namespace {
-
-constexpr std::string_view kOtherForm = "is stored by another version of rlock";
-constexpr std::string_view kNeedsVersion = "can only be acquired by rlock";
 
 // NAME of `prefix{NAME}:suffix`.
 std::string_view name_in(std::string_view key) {
@@ -29,53 +27,15 @@ std::string quoted(std::string_view key) {
   return word + "'";
 }
 
-bool is_of_other_form(const redisReply& reply) {
-  if (is_error(reply)) return text_of(reply).starts_with("WRONGTYPE");
-  return reply.type == REDIS_REPLY_STRING && text_of(reply) != std::to_string(lua::form);
+using Forms = std::vector<Result<bool>>;  // of some locks: whether it is another one
+
+std::optional<bool> is_another(const redisReply& form) {
+  return form.type == REDIS_REPLY_STRING && text_of(form) != std::to_string(lua::form);
 }
 
-// Reads the forms of some locks of the page, with one command each.
-class FormCheck final : public lock::Reply<lock::NamesPage> {
- public:
-  FormCheck(Link& link, lock::NamesPage page, std::vector<std::string> names, Batch commands)
-      : link_(link), use_(link), page_(std::move(page)), names_(std::move(names)) {
-    link_.start_batch(std::move(commands));
-  }
-  ~FormCheck() override {
-    if (!done_) link_.drop();
-  }
-  FormCheck(const FormCheck&) = delete;
-  FormCheck& operator=(const FormCheck&) = delete;
-
-  void wants(std::vector<pollfd>& out) const override { link_.wants(out); }
-  TimePoint due() const override { return link_.due(); }
-  Answered answered() const override { return link_.answered(); }
-  bool advance(TimePoint now) override {
-    if (!done_ && link_.advance(now)) {
-      done_ = true;
-      read(link_.take_batch());
-    }
-    return done_;
-  }
-  Result<lock::NamesPage> take() override { return std::move(page_); }
-
- private:
-  void read(const std::vector<Result<ReplyPtr>>& replies) {
-    for (size_t i = 0; i < std::min(names_.size(), replies.size()); ++i) {
-      if (!replies[i]) {
-        page_ = replies[i].error();
-        return;
-      }
-      if (is_of_other_form(**replies[i])) page_->in_use.push_back(names_[i]);
-    }
-  }
-
-  Link& link_;
-  const LinkUse use_;
-  Result<lock::NamesPage> page_;
-  const std::vector<std::string> names_;
-  bool done_ = false;
-};
+Error of_other_version(std::string text) {
+  return {ErrorKind::config, std::move(text), Retry::never, Answered::no, Cause::other_version};
+}
 
 }  // namespace
 
@@ -89,38 +49,45 @@ std::optional<Error> other_version(std::string_view text, std::span<const std::s
   const std::string_view name = name_in(keys.front());
   if (error == "UNKNOWN") {
     const std::string_view word = util::take_until(text, ' ');
-    return Error{
-        ErrorKind::config,
-        util::format("\"{}\" {} {} or later, because an rlock of that version uses it in a "
-                     "way that this one does not know ({})",
-                     name, kNeedsVersion, text, word)};
+    return of_other_version(
+        util::format("\"{}\" can only be acquired by rlock {} or later, because an rlock of that "
+                     "version uses it in a way that this one does not know ({})",
+                     name, text, word));
   }
   std::string deletion = "redis-cli DEL";
   for (const std::string& key : keys) deletion += " " + quoted(key);
-  return Error{
-      ErrorKind::config,
-      util::format("\"{}\" {} (form {}; this one has form {}): when all its runs have ended "
-                   "on all hosts, delete its keys: {}",
-                   name, kOtherForm, text, lua::form, deletion)};
-}
-
-bool is_of_other_version(const Error& error) {
-  const auto has = [&](std::string_view part) { return error.text.find(part) != error.text.npos; };
-  return error.kind == ErrorKind::config && (has(kOtherForm) || has(kNeedsVersion));
+  return of_other_version(
+      util::format("\"{}\" is stored by another version of rlock (form {}; this one has form {}): "
+                   "when all its runs have ended on all hosts, delete its keys: {}",
+                   name, text, lua::form, deletion));
 }
 
 lock::InFlight<lock::NamesPage> with_other_forms(Link& link, const std::string& prefix,
                                                  lock::NamesPage page) {
   const std::set<std::string> in_use(page.in_use.begin(), page.in_use.end());
   std::vector<std::string> names;
-  Batch commands;
+  std::vector<CallItem> commands;
   for (const std::string& name : page.names) {
     if (in_use.contains(name)) continue;
     names.push_back(name);
-    commands.push_back({"HGET", util::format("{}{{{}}}:meta", prefix, name), "form"});
+    commands.push_back(
+        {{"HGET", util::format("{}{{{}}}:meta", prefix, name), "form"}, action_on("read", name)});
   }
   if (names.empty()) return lock::ready<lock::NamesPage>(std::move(page));
-  return std::make_unique<FormCheck>(link, std::move(page), std::move(names), std::move(commands));
+  lock::InFlight<Forms> forms =
+      std::make_unique<BatchCall<bool>>(link, std::move(commands), nullptr, is_another);
+  return lock::then<lock::NamesPage>(
+      std::move(forms),
+      [page = std::move(page), names = std::move(names)](Result<Forms> read, Nanos) mutable {
+        if (!read) return lock::ready<lock::NamesPage>(std::move(read).error());
+        for (size_t i = 0; i < names.size(); ++i) {
+          const Result<bool>& another = (*read)[i];
+          // Before 1.0 the memory was a text.
+          const bool text = !another && another.error().kind == ErrorKind::wrong_type;
+          if (text || (another && *another)) page.in_use.push_back(names[i]);
+        }
+        return lock::ready<lock::NamesPage>(std::move(page));
+      });
 }
 
 }  // namespace rlock::redis

@@ -16,11 +16,8 @@ namespace rlock::redis {
 int stored_form();
 
 // The error for a script's `FORM N` or `UNKNOWN !WORD VERSION`, with which it refuses such a lock;
-// nullopt for other texts. `keys`: those of the lock.
+// Cause::other_version. nullopt for other texts. `keys`: those of the lock.
 std::optional<Error> other_version(std::string_view text, std::span<const std::string> keys);
-
-// Whether it is one of these.
-bool is_of_other_version(const Error& error);
 
 // The page, where a lock of another form counts as one in use: that nobody uses it is not known.
 lock::InFlight<lock::NamesPage> with_other_forms(Link& link, const std::string& prefix,

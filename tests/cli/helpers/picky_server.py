@@ -2,7 +2,7 @@
 """What stands before a server, or what only looks like one: answers some commands itself.
 
 picky_server.py SOCKET TARGET LOG RULE...
-A RULE is WORD=REPLY: a command that begins with WORD (`BLPOP`, `CLIENT SETNAME`) gets REPLY (`-ERR no`, `*-1`), or is
+SOCKET is a path, or a port of 127.0.0.1. A RULE is WORD=REPLY: a command that begins with WORD (`BLPOP`, `CLIENT SETNAME`) gets REPLY (`-ERR no`, `*-1`), or is
 hung up on (`close`). All else goes to the server at the socket TARGET. LOG gets a line for each command: the
 seconds since the first one, and its words without the texts of scripts.
 """
@@ -75,6 +75,9 @@ async def serve(reader, writer):
 
 
 async def main():
+    if SOCKET.isdigit():
+        async with await asyncio.start_server(serve, "127.0.0.1", int(SOCKET)) as server:
+            await server.serve_forever()
     async with await asyncio.start_unix_server(serve, SOCKET + ".new") as server:
         os.rename(SOCKET + ".new", SOCKET)
         await server.serve_forever()
