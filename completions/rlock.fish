@@ -127,7 +127,7 @@ complete -c rlock -n '__rlock_in run' -l no-reentrant -d 'inside a run that hold
 complete -c rlock -n '__rlock_in run' -l wait-descendants -d 'hold the lock until everything that the command started has ended'
 complete -c rlock -n '__rlock_in run' -l contain -d 'run the command in a pid namespace of its own: when the run ends, however it ends, the kernel ends everything in it at once. =user: in a user namespace, too'
 complete -c rlock -n '__rlock_in run acquire renew release status watch force-unlock' -l format -x -a 'native plain redisson' -d 'how the lock is stored: as rlock does (native); as redsync, redis-py and node-redlock do (plain); or as Redisson does (redisson). With plain and redisson, NAME is the key itself'
-complete -c rlock -n '__rlock_in run' -l fail-open -d 'if no server answers, print a warning and run the command without the lock'
+complete -c rlock -n '__rlock_in run' -l fail-open -d 'if no server answers for DUR, print a warning and run the command without the lock'
 complete -c rlock -n '__rlock_in run acquire' -l hide-command -d 'do not store the command line; otherwise status shows its first 200 bytes to others'
 complete -c rlock -n '__rlock_in acquire' -l renew-while -x -d 'renew the lease in the background while the process PID lives, then release the lock'
 complete -c rlock -n '__rlock_in run' -l event-log -r -F -d 'append one line to FILE for each event, a JSON object'

@@ -26,11 +26,11 @@ int print_result(const std::string& output, int code) {
   return exit_code(written.error().kind);
 }
 
-int print_error(const Error& error, const Subject& subject) {
+int print_error(const Error& error, const Subject& subject, std::string_view longer) {
   const auto& name = subject.name;
   bool named = !name || error.text.find("\"" + *name + "\"") != error.text.npos;
   print_message((named ? "" : in_quotes(*name) + ": ") + util::printable(error.text) +
-                std::string(next_step(error.kind)));
+                next_step(error, longer));
   return exit_code(error.kind);
 }
 
@@ -39,8 +39,8 @@ int report_missing(const std::vector<Error>& missing) {
   return missing.empty() ? kSuccess : exit_code(missing.front().kind);
 }
 
-Report failure(const Error& error, const Subject& subject) {
-  return {[=] { return error_json(error, subject); }, {}, print_error(error, subject)};
+Report failure(const Error& error, const Subject& subject, std::string_view longer) {
+  return {[=] { return error_json(error, subject); }, {}, print_error(error, subject, longer)};
 }
 
 Report reported(Result<Report> report, const Subject& subject) {

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/options/parse.hpp"
@@ -29,14 +30,17 @@ int print_report(const Report& report, const Choices& choices);
 // written.
 int print_result(const std::string& output, int code = 0);
 
-// Prints the error as one line on stderr, with the lock that it is about. Returns its exit code.
-int print_error(const Error& error, const Subject& subject = {});
+// Prints the error as one line on stderr, with the lock that it is about, and what makes rlock try
+// for longer. Returns its exit code.
+int print_error(const Error& error, const Subject& subject = {},
+                std::string_view longer = kLongerConnect);
 
 // Prints why a part of a listing is missing. The exit code: that of the first error.
 int report_missing(const std::vector<Error>& missing);
 
 // As print_error(); the report has the document of the error.
-Report failure(const Error& error, const Subject& subject = {});
+Report failure(const Error& error, const Subject& subject = {},
+               std::string_view longer = kLongerConnect);
 
 // The report of a command that knows what it is about; failure() of its error.
 Report reported(Result<Report> report, const Subject& subject);

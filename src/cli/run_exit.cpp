@@ -2,7 +2,9 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <cstring>
+#include <fstream>
 #include <utility>
 
 #include "cli/output/console.hpp"
@@ -49,6 +51,25 @@ std::string unreleased_text(const Error& error) {
       util::printable(error.text));
 }
 
+// Of a command that exists, but cannot be executed for the lack of what is to execute it.
+std::string missing_interpreter(const std::string& command) {
+  std::string line;
+  for (const std::string& path : util::candidates_on_path(command)) {
+    std::ifstream file(path);
+    if (file && std::getline(file, line)) break;
+  }
+  if (!line.starts_with("#!")) return "the loader that the program names does not exist";
+  const size_t from = std::min(line.find_first_not_of(" \t", 2), line.size());
+  const bool windows = line.ends_with('\r');
+  if (windows) line.pop_back();
+  const std::string name =
+      line.substr(from, std::min(line.find_first_of(" \t", from), line.size()) - from);
+  constexpr size_t kLongest = 200;
+  return util::format("its first line names the interpreter \"{}\"{}, which does not exist",
+                      util::shortened(util::printable(name), kLongest),
+                      windows ? " and a CR behind it (the file has the line ends of Windows)" : "");
+}
+
 // One row for each end: its exit code, its event, and what is said of it.
 class ExitVisitor {
  public:
@@ -87,8 +108,8 @@ class ExitVisitor {
 
   RunExit operator()(const lock::TimedOut& late) const {
     return not_acquired(context_.conflict_code, "timed-out",
-                        util::format("{} is still busy after {}: {}; {}", lock_at(context_),
-                                     util::format_duration(context_.waited),
+                        util::format("{} is still busy after {} (--wait): {}; {}",
+                                     lock_at(context_), util::format_duration(context_.waited),
                                      holder_phrase(late.holder), see_status()),
                         late.holder);
   }
@@ -175,9 +196,12 @@ class ExitVisitor {
     const std::string lock = failed.unreleased   ? ": " + unreleased_text(*failed.unreleased)
                              : context_.unlocked ? " was not locked (--fail-open)"
                                                  : " was released";
-    return failure(run::exec_exit_code(failed.error), "failed",
-                   util::format("cannot run \"{}\": {}; {}{}", util::printable(context_.command),
-                                std::strerror(failed.error), lock_at(context_), lock));
+    return failure(
+        run::exec_exit_code(failed.error), "failed",
+        util::format("cannot run \"{}\": {}; {}{}", util::printable(context_.command),
+                     failed.error == run::kNoInterpreter ? missing_interpreter(context_.command)
+                                                         : std::strerror(failed.error),
+                     lock_at(context_), lock));
   }
 
   RunExit operator()(const run::Unprotected& end) const {
@@ -190,7 +214,7 @@ class ExitVisitor {
   RunExit operator()(const Error& error) const {
     return failure(exit_code(error.kind),
                    error.kind == ErrorKind::unavailable ? "unreachable" : "failed",
-                   error_text(error, context_) + std::string(next_step(error.kind)));
+                   error_text(error, context_) + next_step(error, context_.longer));
   }
 
  private:
@@ -292,6 +316,8 @@ class ExitVisitor {
 
 MessageContext message_context(const RunSettings& settings, const Session& session) {
   const run::Plan& plan = settings.plan;
+  const bool waits = plan.claim.queueing == lock::Queueing::wait;
+  const std::string_view longer_wait = settings.waiting.wait ? kLongerWait : kSomeWait;
   return {.name = plan.claim.name.text(),
           .server = session.server(),
           .lock_options = session.lock_options(),
@@ -303,6 +329,7 @@ MessageContext message_context(const RunSettings& settings, const Session& sessi
           .number = plan.claim.supersede ? plan.claim.supersede->number : std::nullopt,
           .max_queue = plan.claim.max_queue,
           .max_run = plan.max_run,
+          .longer = waits ? longer_wait : kLongerConnect,
           .report = settings.report,
           .format = session.format()};
 }

@@ -23,7 +23,8 @@ struct MessageContext {
   std::optional<uint64_t> number{};  // of --supersede
   std::optional<uint64_t> max_queue{};
   std::optional<Millis> max_run{};
-  bool report = false;  // --report: a failure of the command has a line
+  std::string_view longer = kLongerConnect;  // what makes rlock try for longer
+  bool report = false;                       // --report: a failure of the command has a line
   Millis waited{0};
   Millis ran{0};
   redis::Format format = redis::Format::native;

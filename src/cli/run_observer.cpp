@@ -104,13 +104,18 @@ RunObserver::RunObserver(lock::LockName name, Verbosity verbosity, std::optional
   constexpr Millis kAtOnce{0}, kLater{1000};
   if (verbosity == Verbosity::quiet || live_) return;
   reports_.emplace(verbosity == Verbosity::verbose ? kAtOnce : kLater);
+  outage_reports_.emplace(kLater);
 }
 
 TimePoint RunObserver::begin_wait(run::Plan& plan, Session& session, const run::Signals& signals,
                                   std::optional<Millis> wait) {
   const TimePoint start = BootClock::now();
-  plan.limits.first_contact = session.connect_timeout();
+  plan.limits.reach = session.connect_timeout();
   if (wait) plan.limits.deadline = start + *wait;
+  give_up_at_ = plan.limits.retry_until(start, plan.claim.queueing, std::nullopt, Answered::no);
+  wait_began_ = start;
+  server_ = session.server();
+  if (outage_reports_) outage_reports_->begin(start);
   wait_ = wait;
   if (session.format() == redis::Format::native) history_ = &session.store();
   lock_options_ = session.lock_options();
@@ -137,7 +142,7 @@ void RunObserver::update_usual_time(const lock::Queued& queued) {
   constexpr Millis kTimeout{300};
   constexpr uint64_t kRows = 100;
   const TimePoint now = BootClock::now();
-  if (!queued_) wait_began_ = now;
+  if (!queued_ && !outage_reported_) wait_began_ = now;
   const bool shown_soon =
       live_ || verbosity_ == Verbosity::verbose || now - wait_began_ >= kShortWait;
   const bool held = queued.holder && queued.holder->state == lock::HolderState::held;
@@ -161,7 +166,7 @@ void RunObserver::queued(const lock::Queued& queued) {
   look_for_deadlock(queued);
   std::lock_guard guard(mutex_);
   queued_ = queued;
-  last_error_.reset();
+  end_outage();
   queued_at_ = BootClock::now();
   if (reports_) reports_->begin(queued_at_);
   report_if_due();
@@ -183,6 +188,17 @@ void RunObserver::transient_error(const Error& error) {
   manager_.report_waiting(state_text(TimeStyle::start), BootClock::now());
 }
 
+void RunObserver::no_server(const Error& why, TimePoint until) {
+  {
+    std::lock_guard guard(mutex_);
+    give_up_at_ = until;
+    if (outage_reports_) outage_reports_->begin(BootClock::now());
+  }
+  transient_error(why);
+  std::lock_guard guard(mutex_);
+  report_outage_if_due();
+}
+
 void RunObserver::must_poll(const Error& error) {
   warn(util::format("{}; rlock polls about once a second instead, and keeps its place in the queue",
                     util::printable(error.text)));
@@ -191,7 +207,12 @@ void RunObserver::must_poll(const Error& error) {
 Millis RunObserver::tick_every() const {
   std::lock_guard guard(mutex_);
   if (live_) return Millis(1000);
-  const Millis report = reports_ ? reports_->remaining(BootClock::now()) : Millis(0);
+  const TimePoint now = BootClock::now();
+  Millis report = reports_ ? reports_->remaining(now) : Millis(0);
+  if (const Millis outage = outage_reports_ ? outage_reports_->remaining(now) : Millis(0);
+      outage > Millis(0)) {
+    report = report == Millis(0) ? outage : std::min(report, outage);
+  }
   if (!manager_.expects_reports()) return report;
   return report == Millis(0) ? ServiceManager::kReportEvery
                              : std::min(report, ServiceManager::kReportEvery);
@@ -200,14 +221,15 @@ Millis RunObserver::tick_every() const {
 void RunObserver::tick() {
   std::lock_guard guard(mutex_);
   if (live_) redraw();
+  report_outage_if_due();
   // The first report waits for the history, unless the server does not answer.
   if (history_ == nullptr || last_error_ || (reports_ && reports_->began())) report_if_due();
   manager_.report_waiting(state_text(TimeStyle::start), BootClock::now());
 }
 
 void RunObserver::redraw() {
-  if (last_error_) {
-    line_.draw(state_text());
+  if (last_error_ || (!queued_ && !hold_)) {
+    line_.draw(give_up_at_ == TimePoint::max() ? state_text() : outage_text());
   } else if (queued_) {
     line_.draw(state_text(), brief_waiting_text(name_, *queued_, age_of_reply(), usual_));
   }
@@ -222,11 +244,26 @@ void RunObserver::report_if_due() {
   if (reports_ && reports_->due(BootClock::now())) print_or_queue(state_text(TimeStyle::start));
 }
 
+// Not where rlock is about to give up, and says so then.
+void RunObserver::report_outage_if_due() {
+  const TimePoint now = BootClock::now();
+  if (!outage_reports_ || !outage_reports_->due(now) || give_up_at_ - now <= kShortWait) return;
+  outage_reported_ = true;
+  print_or_queue(outage_text());
+}
+
+// The server has answered.
+void RunObserver::end_outage() {
+  last_error_.reset();
+  give_up_at_ = TimePoint::max();
+  if (outage_reports_) outage_reports_.emplace(kShortWait);
+}
+
 // Only after a wait that was shown, so that cron has nothing to mail for a short one.
 void RunObserver::report_wait(TimePoint granted_at) {
-  if (!queued_) return;
+  const bool waited_long = granted_at - wait_began_ >= kShortWait;
   const auto waited = std::chrono::duration_cast<Millis>(granted_at - wait_began_);
-  if (live_ ? waited >= kShortWait : reports_ && reports_->began()) {
+  if (live_ ? waited_long : outage_reported_ || (queued_ && reports_ && reports_->began())) {
     print_or_queue(
         util::format("got {} after {}", in_quotes(name_.text()), util::format_duration(waited)));
   }
@@ -240,6 +277,17 @@ void RunObserver::report_short_wait() {
   print_or_queue(util::format("-w {} is less than {} usually takes ({})",
                               util::format_duration(*std::exchange(wait_, std::nullopt)),
                               in_quotes(name_.text()), util::format_rough_duration(*usual_)));
+}
+
+// `waiting for "nightly", for another 57s at most: cannot connect to db1:6379: Connection refused`
+std::string RunObserver::outage_text() const {
+  const std::string name = in_quotes(name_.text());
+  std::string why = last_error_.value_or(util::printable(server_) + " has not answered so far");
+  const std::string action = "cannot acquire " + name + ": ";
+  if (why.starts_with(action)) why.erase(0, action.size());
+  const auto left = std::max(Millis(0), std::chrono::ceil<Millis>(give_up_at_ - BootClock::now()));
+  return util::format("waiting for {}, for another {} at most: {}", name,
+                      util::format_rough_duration(left), why);
 }
 
 std::string RunObserver::state_text(TimeStyle style) const {
@@ -263,7 +311,10 @@ void RunObserver::report_to_manager(const run::Event& event) {
 void RunObserver::event(const run::Event& event) {
   std::lock_guard guard(mutex_);
   if (log_) log_->append(event);
-  if (begins_hold(event.kind)) hold_ = event;
+  if (begins_hold(event.kind)) {
+    hold_ = event;
+    outage_reports_.reset();
+  }
   if (event.kind != run::EventKind::enqueued) line_.erase();
   report_to_manager(event);
   if (event.kind == run::EventKind::acquired) report_wait(event.at);

@@ -81,6 +81,7 @@ class RunObserver final : public run::Observer {
   void queued(const lock::Queued& queued) override;
   Millis ask_again_after() const override;
   void transient_error(const Error& error) override;
+  void no_server(const Error& why, TimePoint until) override;
   void must_poll(const Error& error) override;
   Millis tick_every() const override;
   void tick() override;
@@ -115,17 +116,21 @@ class RunObserver final : public run::Observer {
   void look_for_deadlock(const lock::Queued& queued);
   void report_wait(TimePoint granted_at);
   void report_short_wait();
+  void report_outage_if_due();
+  void end_outage();
   void redraw();
   Millis age_of_reply() const;
   void report_if_due();
   void report_to_manager(const run::Event& event);
   std::string state_text(TimeStyle style = TimeStyle::duration) const;
+  std::string outage_text() const;
   void print_or_queue(std::string_view message, Weight weight = Weight::notice);
   void report(const std::string& message, Weight weight = Weight::notice);
   void warn(const std::string& message);
 
   const lock::LockName name_;
   std::string lock_options_;  // of Session
+  std::string server_;
   const Verbosity verbosity_;
   const bool live_;
 
@@ -134,6 +139,11 @@ class RunObserver final : public run::Observer {
   ServiceManager manager_;
   WaitingLine line_;
   std::optional<WaitingReports> reports_;  // instead of the live line, if stderr is not a terminal
+  // The server has been away since the begin of the wait, or since its last answer: is reported
+  // after a while, also if it comes back for a moment between two waits.
+  std::optional<WaitingReports> outage_reports_;
+  TimePoint give_up_at_ = TimePoint::max();  // unless it answers
+  bool outage_reported_ = false;
   // What else a waiter asks over the connection of its wait, between two requests, on the main
   // thread. A look ends early at a signal (`signal_fd_` is readable), and when the wait does.
   lock::LockInspector* history_ = nullptr;  // null: locks of this format have none

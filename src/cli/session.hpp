@@ -1,13 +1,16 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/options/parse.hpp"
 #include "cli/report.hpp"
+#include "lock/failures.hpp"
 #include "lock/poller.hpp"
 #include "redis/open.hpp"
 
@@ -16,7 +19,7 @@ namespace rlock::cli {
 
 // Whether the error is about one lock, which may be passed over, not about the server.
 inline bool concerns_one_lock(const Error& error) {
-  return error.kind == ErrorKind::wrong_type || redis::is_of_other_version(error);
+  return error.kind == ErrorKind::wrong_type || error.cause == Cause::other_version;
 }
 
 // The one NAME of `rlock COMMAND NAME`; words after `--` are names, too.
@@ -75,17 +78,24 @@ class Session {
   auto ask(Start start) -> decltype(start(std::declval<lock::LockServer&>())->take()) {
     // A script takes microseconds: a server this slow is stuck, or the connection is.
     constexpr Millis kAnswer{3000}, kPause{50};
-    const TimePoint give_up = poller_.now() + connect_timeout();
+    const TimePoint begun = poller_.now();
+    const TimePoint give_up = begun + connect_timeout();
     const TimePoint end = give_up + kAnswer;
+    lock::Failures failures;
     while (true) {
       // Half of the time: where a connection is stuck, a fresh one has the other half.
       const TimePoint attempt_end =
           std::min(end, poller_.now() + (connect_timeout() + kAnswer) / 2);
       auto result = lock::finish(poller_, start(*store_), attempt_end, server());
       if (result || result.error().retry == Retry::never) return result;
-      const TimePoint until = poller_.now() >= attempt_end ? end : give_up;
-      if (poller_.now() + kPause >= until) return result;
-      poller_.pause(poller_.now() + kPause);
+      const TimePoint now = poller_.now();
+      failures.note(result.error().cause, now);
+      const TimePoint until = now >= attempt_end ? end : give_up;
+      if (now + kPause >= until || failures.is_lasting(now)) {
+        return failures.end(std::move(result).error(),
+                            std::chrono::duration_cast<Millis>(now - begun), now);
+      }
+      poller_.pause(now + kPause);
     }
   }
 

@@ -70,23 +70,31 @@ Error no_answer(const LockName& name, const std::string& server) {
 }  // namespace
 
 Result<WaitResult> WaitLoop::acquire(AcquireCall call, const WaitLimits& limits) {
-  WaitState state{std::move(call), limits, poller_.now(), {}, {}, {}, {}};
+  WaitState state{std::move(call), limits, poller_.now()};
   while (true) {
     if (auto result = step(state)) return std::move(*result);
   }
 }
 
-// The first answer has a limit of its own, and a request that does not wait has one attempt.
-TimePoint WaitLoop::WaitState::reply_deadline(TimePoint sent_at) const {
-  if (!answered) return started + limits.first_contact + timing::kConnectErrorGrace;
-  return waits() ? std::min(limits.deadline, sent_at + timing::kAcquireAttempt)
-                 : sent_at + timing::kAcquireAttempt;
+TimePoint WaitLimits::retry_until(TimePoint started, Queueing queueing,
+                                  std::optional<TimePoint> answered, Answered reached) const {
+  if (unreached && reached == Answered::no) return started + *unreached;
+  const Millis least = std::max(reach, unreached.value_or(Millis(0)));
+  if (queueing == Queueing::never) return started + least;
+  if (deadline == TimePoint::max()) return answered.value_or(started) + std::max(outage, least);
+  return answered ? deadline : std::max(deadline, started + least);
 }
 
-TimePoint WaitLoop::WaitState::retry_until() const {
-  if (!answered || !waits()) return started + limits.first_contact;
-  const bool endless = limits.deadline == TimePoint::max();
-  return endless ? *answered + limits.outage : limits.deadline;
+// Before the first answer a try is as long as the server may take to be reached, also through
+// sentinels or other nodes; a request that does not wait has one.
+TimePoint WaitLoop::WaitState::reply_deadline(TimePoint sent_at) const {
+  if (answered) {
+    return waits() ? std::min(limits.deadline, sent_at + timing::kAcquireAttempt)
+                   : sent_at + timing::kAcquireAttempt;
+  }
+  const TimePoint until = retry_until() + timing::kConnectErrorGrace;
+  return waits() ? std::min(until, sent_at + std::max(2 * limits.reach, timing::kAcquireAttempt))
+                 : until;
 }
 
 std::optional<Result<WaitResult>> WaitLoop::step(WaitState& state) {
@@ -102,6 +110,8 @@ std::optional<Result<WaitResult>> WaitLoop::step(WaitState& state) {
     if (!reply || !is_hopeful(*reply)) observer_.not_granted();
     if (!reply) return recover(state, std::move(reply).error());
     state.answered = poller_.now();
+    state.reached = Answered::yes;
+    state.failures.note_success();
     state.transient_error.reset();
     state.backoff = Millis(0);
     return handle_reply(state, std::move(*reply), sent_at);
@@ -145,7 +155,7 @@ std::optional<Result<WaitResult>> WaitLoop::handle_reply(WaitState& state, Acqui
   }
   // There was much to sweep. One try is due even to those who do not wait, but no server keeps us
   // for ever.
-  TimePoint until = std::max(state.limits.deadline, state.started + state.limits.first_contact);
+  TimePoint until = std::max(state.limits.deadline, state.started + state.limits.reach);
   if (poller_.now() >= until) return time_out(state);
   if (++state.sweeps <= kMostSweeps) return std::nullopt;
   return pause_before_retry(state, until, poll_pause(state));
@@ -173,7 +183,10 @@ std::optional<Result<WaitResult>> WaitLoop::await_failover(WaitState& state, Err
   const TimePoint until = state.waits() ? state.limits.deadline : state.retry_until();
   why.answered = Answered::yes;
   why.text = util::format("\"{}\" was granted, but {}", state.call.name.text(), why.text);
-  if (is_hopeless(why, false) || now >= until) return cancel_and_return(state, std::move(why));
+  if (is_hopeless(why, false) || now >= until) {
+    why.tried = std::chrono::duration_cast<Millis>(now - state.started);
+    return cancel_and_return(state, std::move(why));
+  }
   observer_.not_granted();
   observer_.transient_error(why);
   state.lost_reply = true;
@@ -282,13 +295,18 @@ std::optional<Result<WaitResult>> WaitLoop::recover(WaitState& state, Error erro
   TimePoint now = poller_.now();
   // The servers of the lock have answered: the wait goes on until they agree on a master.
   if (error.cause == Cause::failover) state.answered = now;
-  if (state.answered) error.answered = Answered::yes;
-  if (state.transient_error)
-    error.answered = std::max(error.answered, state.transient_error->answered);
-  const TimePoint until = state.retry_until();
-  if (is_hopeless(error, state.answered.has_value()) || now >= until)
+  state.reached = error.answered = std::max(error.answered, state.reached);
+  state.failures.note(error.cause, now);
+  if (is_hopeless(error, state.answered.has_value())) {
     return cancel_and_return(state, std::move(error));
-  observer_.transient_error(error);
+  }
+  const TimePoint until = state.retry_until();
+  if (now >= until || state.failures.is_lasting(now)) {
+    const auto tried =
+        std::chrono::duration_cast<Millis>(now - state.answered.value_or(state.started));
+    return cancel_and_return(state, state.failures.end(std::move(error), tried, now));
+  }
+  observer_.no_server(error, until);
   state.lost_reply = true;
   state.transient_error = std::move(error);
   state.backoff = next_backoff(state.backoff);
@@ -312,7 +330,8 @@ Result<WaitResult> WaitLoop::cancel_and_return(const WaitState& state, Result<Wa
   if (result && std::holds_alternative<TimedOut>(*result)) call.how = CancelHow::timed_out;
   const TimePoint brief = poller_.now() + timing::kShortCancelTime;
   const bool interrupted = result && std::holds_alternative<Interrupted>(*result);
-  if (!state.answered && !interrupted) {
+  // A server that was away until now is asked once.
+  if (!state.answered && (!interrupted || state.transient_error)) {
     (void)finish(poller_, store_.cancel(call), brief, store_.server(), Interruptible::no);
     return result;
   }
@@ -371,7 +390,7 @@ Millis WaitLoop::pause_after_cut(const WaitState& state) {
 
 // Those at rest come within their heartbeat also after a second pause.
 Millis WaitLoop::pause_after_failure(const WaitState& state) {
-  if (!state.at_rest()) return state.backoff;
+  if (!state.at_rest()) return random_between(state.backoff / 2, state.backoff * 3 / 2);
   return random_between(state.slice / 4, state.slice * 3 / 4);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lock/failures.hpp"
 #include "lock/poller.hpp"
 #include "lock/timing.hpp"
 
@@ -10,10 +11,18 @@ namespace rlock::lock {
 struct WaitLimits {
   // The absolute deadline of the wait, however often it wakes up; max() for an endless wait.
   TimePoint deadline = TimePoint::max();
-  // The limit until the first answer of the server.
-  Millis first_contact{2000};
-  // Without a deadline: how long a waiter retries a server that it has lost.
+  // To reach the server: of one try, and of all of them if the request does not wait for the lock.
+  Millis reach{2000};
+  // Without a deadline: how long a waiter retries a server that is away.
   Millis outage{60'000};
+  // How long to try while no server has answered anything; nullopt: as long as otherwise.
+  // (--fail-open)
+  std::optional<Millis> unreached{};
+
+  // Until when a request that failed is sent again. `answered`: when the server carried one out
+  // last. `reached`: whether one has answered anything.
+  TimePoint retry_until(TimePoint started, Queueing queueing, std::optional<TimePoint> answered,
+                        Answered reached) const;
 };
 
 struct Acquired {
@@ -43,6 +52,8 @@ class WaitObserver {
   // The time in the queue after which queued() is called again, if the wait goes on.
   virtual Millis ask_again_after() const { return Millis::max(); }
   virtual void transient_error(const Error&) {}
+  // The same, of a server that is away: tried again until then.
+  virtual void no_server(const Error& why, TimePoint /*until*/) { transient_error(why); }
   // Called once: the server does not let a waiter block, which polls about once a second from now
   // on.
   virtual void must_poll(const Error&) {}
@@ -72,10 +83,12 @@ class WaitLoop {
     AcquireCall call;
     WaitLimits limits;
     TimePoint started;
-    std::optional<TimePoint> answered;  // the last answer of the server
-    std::optional<Holder> holder;
-    TimePoint queued_at{};                 // when the server described it
-    std::optional<Error> transient_error;  // since the last answer
+    std::optional<TimePoint> answered{};  // the last answer of the server
+    Answered reached = Answered::no;      // also if it was an error
+    Failures failures{};
+    std::optional<Holder> holder{};
+    TimePoint queued_at{};                   // when the server described it
+    std::optional<Error> transient_error{};  // since the last answer
     Millis backoff{0};
     Millis slice = timing::kWaitSlice;  // that the last answer gave
     int sweeps = 0;                     // answered with RetryNow
@@ -86,9 +99,9 @@ class WaitLoop {
     bool lost_reply = false;            // a request may still arrive at the server
 
     bool waits() const { return call.queueing == Queueing::wait; }
-    // Until when a request that failed is sent again. One that does not wait has the time that it
-    // gives a server to answer.
-    TimePoint retry_until() const;
+    TimePoint retry_until() const {
+      return limits.retry_until(started, call.queueing, answered, reached);
+    }
     // Far from the head: it asks less often, also after an outage.
     bool at_rest() const { return slice > timing::kWaitSlice; }
     // Whether a heartbeat is all that its requests are for: no other run may have done its work,

@@ -13,6 +13,7 @@
 #include <new>
 #include <string_view>
 
+#include "run/run.hpp"
 #include "util/process.hpp"
 
 namespace rlock::run {
@@ -141,14 +142,15 @@ void Child::set_own_pid() noexcept {
 }
 
 int Child::try_all() noexcept {
-  bool denied = false;
+  bool denied = false, found = false;
   int error = ENOENT;
   for (const std::string& path : paths_) {
     error = try_one(path.c_str());
     if (!try_next(error)) return error;
     denied = denied || error == EACCES;
+    found = found || (error == ENOENT && access(path.c_str(), F_OK) == 0);
   }
-  return denied ? EACCES : error;
+  return denied ? EACCES : found ? kNoInterpreter : error;
 }
 
 int Child::try_one(const char* path) noexcept {

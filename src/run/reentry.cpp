@@ -1,10 +1,12 @@
 // Runs in rlock, on the main thread.
 
 #include <algorithm>
+#include <cstdint>
 
 #include "lock/timing.hpp"
 #include "run/run.hpp"
 #include "util/duration.hpp"
+#include "util/random.hpp"
 #include "util/text.hpp"
 
 namespace rlock::run {
@@ -49,15 +51,43 @@ EnterResult read_reply(lock::RenewReply& reply, const HeldLock& entered) {
   return entered;
 }
 
+// How long the servers are tried, from `started` on.
+struct EntryTries {
+  const lock::WaitLimits& limits;
+  lock::Queueing queueing;
+  TimePoint started;
+  lock::Poller& poller;
+  lock::WaitObserver& observer;
+  util::SystemRandom random{};
+  Millis pause{0};
+  lock::Failures failures{};
+
+  TimePoint until(Answered reached) const {
+    return limits.retry_until(started, queueing, std::nullopt, reached);
+  }
+  TimePoint attempt_until(Answered reached) const {
+    const TimePoint longest = poller.now() + std::max(2 * limits.reach, timing::kAcquireAttempt);
+    return queueing == lock::Queueing::never ? until(reached) : std::min(until(reached), longest);
+  }
+  // At random, so that the runs that wait for a server do not come at once.
+  lock::PollResult pause_after_failure() {
+    pause = std::clamp(pause * 2, timing::kEntryPause, timing::kLongestAcquireBackoff);
+    const auto spread = static_cast<uint64_t>(pause.count());
+    return poller.pause(poller.now() + pause / 2 +
+                        Millis(static_cast<Millis::rep>(random.next() % spread)));
+  }
+};
+
 Result<EnterResult> request_entry(const Plan& plan, const OuterRun& outer, lock::LockStore& store,
-                                  lock::Poller& poller, TimePoint until) {
+                                  EntryTries& tries) {
+  lock::Poller& poller = tries.poller;
   HeldLock held_lock = entry_in(plan, outer);
   const lock::RenewCall call = enter_call(plan, outer, held_lock);
   Error transient_error = no_answer(plan, store);
   while (true) {
     TimePoint sent_at = poller.now();
     auto request = store.renew(call);
-    lock::PollResult driven = poller.drive(*request, until);
+    lock::PollResult driven = poller.drive(*request, tries.attempt_until(transient_error.answered));
     if (driven == lock::PollResult::done) {
       auto reply = request->take();
       // An answer that took half the lease is asked for again.
@@ -68,14 +98,22 @@ Result<EnterResult> request_entry(const Plan& plan, const OuterRun& outer, lock:
     }
     transient_error.answered = std::max(transient_error.answered, request->answered());
     request.reset();
-    if (driven != lock::PollResult::interrupted)
-      driven = poller.pause(poller.now() + timing::kEntryPause);
-    bool over = transient_error.retry == Retry::never || poller.now() >= until;
+    const TimePoint now = poller.now();
+    tries.failures.note(transient_error.cause, now);
+    const TimePoint until = tries.until(transient_error.answered);
+    const bool over =
+        transient_error.retry == Retry::never || now >= until || tries.failures.is_lasting(now);
+    if (driven != lock::PollResult::interrupted && !over) {
+      tries.observer.no_server(transient_error, until);
+      driven = tries.pause_after_failure();
+    }
     if (driven != lock::PollResult::interrupted && !over) continue;
     // A request may have been carried out all the same.
     leave_outer_run(plan, held_lock, store, poller);
     if (driven == lock::PollResult::interrupted) return EnterResult(lock::Interrupted{});
-    return transient_error;
+    if (transient_error.retry == Retry::never) return transient_error;
+    const auto tried = std::chrono::duration_cast<Millis>(now - tries.started);
+    return tries.failures.end(std::move(transient_error), tried, now);
   }
 }
 
@@ -105,12 +143,12 @@ Error put_back_awaited(const lock::LockStore& store, const OuterRun& outer) {
 
 // An acquisition of our own would have the outer run lose the lock at its next renewal.
 Result<EnterResult> await_put_back(const Plan& plan, const OuterRun& outer, lock::LockStore& store,
-                                   lock::Poller& poller) {
+                                   lock::Poller& poller, lock::WaitObserver& observer) {
   const TimePoint end = poller.now() + outer.put_back_grace;
   while (true) {
     const bool last = poller.now() >= end;
-    TRY(auto answer,
-        request_entry(plan, outer, store, poller, poller.now() + plan.limits.first_contact));
+    EntryTries tries{plan.limits, lock::Queueing::never, poller.now(), poller, observer};
+    TRY(auto answer, request_entry(plan, outer, store, tries));
     const auto* lost = std::get_if<lock::Lost>(&answer);
     if (lost == nullptr || last || !may_be_put_back(outer, *lost)) return answer;
     const TimePoint next = std::min(end, poller.now() + timing::kPutBackLook);
@@ -145,20 +183,21 @@ void leave_outer_run(const Plan& plan, const HeldLock& held_lock, lock::LockStor
 Result<EnterResult> enter_outer_run(const Plan& plan, const Connections& connections,
                                     lock::Poller& poller, lock::WaitObserver& observer) {
   lock::LockStore& store = connections.store;
-  const TimePoint until = poller.now() + plan.limits.first_contact;
+  EntryTries tries{plan.limits, plan.claim.queueing, poller.now(), poller, observer};
   const OuterRun* lost_outer = nullptr;
   for (const OuterRun& outer : plan.outer_runs) {
-    TRY(auto answer, request_entry(plan, outer, store, poller, until));
+    TRY(auto answer, request_entry(plan, outer, store, tries));
     const auto* lost = std::get_if<lock::Lost>(&answer);
     if (lost == nullptr) return answer;
     if (lost_outer == nullptr && may_be_put_back(outer, *lost)) lost_outer = &outer;
   }
+  const TimePoint until = poller.now() + plan.limits.reach;
   if (lost_outer == nullptr ||
       !forgotten(plan, *lost_outer, connections.make_inspector, poller, until)) {
     return EnterResult(lock::Lost{});
   }
   observer.transient_error(put_back_awaited(store, *lost_outer));
-  return await_put_back(plan, *lost_outer, store, poller);
+  return await_put_back(plan, *lost_outer, store, poller, observer);
 }
 
 }  // namespace rlock::run

@@ -277,6 +277,7 @@ Confirmed await_replicas(const Plan& plan, const HeldLock& held_lock, Error unco
   const bool endless = plan.limits.deadline == TimePoint::max();
   TimePoint until = endless ? poller.now() + plan.limits.outage : plan.limits.deadline;
   if (plan.claim.queueing == lock::Queueing::never) until = poller.now();
+  const TimePoint begun = poller.now();
   Millis backoff{0};
   do {
     backoff = std::clamp(backoff * 2, timing::kFirstAcquireBackoff, timing::kLongestAcquireBackoff);
@@ -304,6 +305,7 @@ Confirmed await_replicas(const Plan& plan, const HeldLock& held_lock, Error unco
     }
     if (reply.error().retry == Retry::never) return std::move(reply).error();
   } while (poller.now() < until);
+  unconfirmed.tried = std::chrono::duration_cast<Millis>(poller.now() - begun);
   return unconfirmed;
 }
 
@@ -386,6 +388,7 @@ class WaitEvents final : public lock::WaitObserver {
   }
   Millis ask_again_after() const override { return observer_.ask_again_after(); }
   void transient_error(const Error& error) override { observer_.transient_error(error); }
+  void no_server(const Error& why, TimePoint until) override { observer_.no_server(why, until); }
   void must_poll(const Error& error) override { observer_.must_poll(error); }
   Millis tick_every() const override { return observer_.tick_every(); }
   void tick() override { observer_.tick(); }

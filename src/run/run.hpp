@@ -134,6 +134,9 @@ struct RunLimit {
   std::vector<std::string> survivors;
   std::optional<LeaseEnd> lost{};  // while survivors were waited for
 };
+// In the place of ENOENT if the command exists: what is missing is the interpreter of a script, or
+// the loader of a program.
+inline constexpr int kNoInterpreter = ELIBACC;
 // The exit code of a shell for a command whose exec failed with this errno.
 constexpr int exec_exit_code(int error) {
   return error == ENOENT ? 127 : 126;
@@ -286,7 +289,7 @@ using EnterResult = std::variant<HeldLock, lock::Lost, lock::Upgrade, lock::Inte
 
 // Enters the lock under the first of plan.outer_runs that holds it; Lost: none does, and the lock
 // is to be acquired like any other. Waits only for an outer run to put its lease back, for
-// OuterRun::put_back_grace. An error when no server answers by the limit of the first contact.
+// OuterRun::put_back_grace. An error when no server answers for as long as plan.limits say.
 // Unless it returns a HeldLock it has released its entry as far as a server answered.
 Result<EnterResult> enter_outer_run(const Plan& plan, const Connections& connections,
                                     lock::Poller& poller, lock::WaitObserver& observer);

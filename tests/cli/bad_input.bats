@@ -291,7 +291,7 @@ END
   says "; see rlock status 'two words'"
   let_go "two words"
   local nobody="unix://$here/nobody"
-  run -69 --separate-stderr rlock run -u "$nobody" --connect-timeout 0.1 x -- true
+  run -69 --separate-stderr rlock run -n -u "$nobody" --connect-timeout 0.1 x -- true
   says "rlock doctor"
   run -69 --separate-stderr rlock status -u "$nobody" --connect-timeout 0.1
   says "rlock doctor"

@@ -46,7 +46,7 @@ events() { jq -r .event "$1" | paste -sd ' '; }
 
 @test "a server that nobody reaches is an event, with and without --fail-open" {
   local nobody="unix://$here/nobody"
-  run -69 rlock run -u "$nobody" --connect-timeout 0.1 --event-log log away -- true
+  run -69 rlock run -n -u "$nobody" --connect-timeout 0.1 --event-log log away -- true
   [ "$(events log)" = unreachable ] || fail "$(cat log)"
   jq -e '.detail | contains("nobody")' log
   rm log

@@ -15,7 +15,7 @@ warned() {
 }
 
 @test "69 without --fail-open; with it the command runs with a warning, and rlock exits as the command does" {
-  run -69 rlock run -u "$nobody" job -- touch started
+  run -69 rlock run -n -u "$nobody" job -- touch started
   run -7 --separate-stderr rlock run -u "$nobody" --fail-open job -- sh -c 'echo out; exit 7'
   [ "$output" = out ]
   warned
@@ -58,14 +58,14 @@ warned() {
   run -0 rlock run -u "$nobody" --fail-open -t 1 --no-renew job -- sleep 1.5
 }
 
-@test "a refusal by a server is final: 75, 65, 77, 64, 78, and 69 for what it cannot do" {
+@test "a refusal by a server is final: 75, 65, 77, 64, and 78 for what it cannot do" {
   hold busy
   run -75 rlock run -n --fail-open busy -- touch started
   run -75 rlock run -w 300ms --fail-open busy -- touch started
   let_go busy
   redis set 'rlock:{odd}:holders' text >/dev/null
   run -65 rlock run --fail-open odd -- touch started
-  run -69 rlock run -u "$RLOCK_URL?db=999" --fail-open job -- touch started
+  run -78 rlock run -u "$RLOCK_URL?db=999" --fail-open job -- touch started
   run -77 rlock run -u "unix://nobody:wrong@$SERVER/s" --fail-open job -- touch started
   run -64 rlock run --fail-open --ttl x job -- touch started
   RLOCK_URL='' run -78 rlock run --fail-open job -- touch started
@@ -86,7 +86,7 @@ answered() {
   start redis-cli -s "$own_server/s" eval 'while true do end' 0
   eventually replies BUSY
   answered BUSY -n
-  answered BUSY -w 60
+  answered BUSY -w 2
   answered BUSY --format plain -n
 }
 
@@ -103,7 +103,7 @@ answered() {
 @test "a replica has answered: READONLY, and MASTERDOWN" {
   # Nobody listens at port 1.
   own --replicaof 127.0.0.1 1
-  answered READONLY -n
+  refuses 78 "job" READONLY -- rlock run -n --connect-timeout 1s --fail-open job -- touch started
   redis config set replica-serve-stale-data no >/dev/null
   answered MASTERDOWN -n
 }

@@ -141,7 +141,7 @@ listening() { [ "$(redis-cli -s "$1/rlock.sock" ping)" = PONG ]; }
 @test "a server that hangs is waited for, but no longer than --connect-timeout" {
   first_run
   kill -STOP "$pid"
-  refuses 69 lock "$here/locks" "timed out" -- rlock run --url "local:$here/locks" --connect-timeout 300ms lock -- touch started
+  refuses 69 lock "$here/locks" "timed out" -- rlock run -n --url "local:$here/locks" --connect-timeout 300ms lock -- touch started
   kill -CONT "$pid"
   run -0 rlock run --url "local:$here/locks" lock -- true
 }

@@ -135,7 +135,7 @@ waiter_differs() {
 @test "a majority that hangs: 69 in time, and nothing stays anywhere" {
   in_use 5
   signal_server STOP 1 2 3
-  run -69 --separate-stderr rlock run -w 1h job -- touch started
+  run -69 --separate-stderr rlock run -w 2 job -- touch started
   says '"job"' "only 2 of 5 servers" "$quorum_folder/3/s"
   signal_server CONT 1 2 3
   eventually no_trace job 1 2 3 4 5
@@ -173,14 +173,14 @@ not_counted() { [[ $(rlock status job) == *"not counted until"* ]]; }
   rlock run job -- true
   eventually not_counted
   signal_server KILL 2
-  run -69 --separate-stderr rlock run job -- touch started
+  run -69 --separate-stderr rlock run -n job -- touch started
   says '"job"' "$quorum_folder/3/s: not counted until" "may have lost locks"
 }
 
 @test "without permission for CONFIG a server that restarted recently does not count as durable" {
   quorum 3
   for i in 1 2 3; do at_server "$i" redis acl setuser default -config >/dev/null; done
-  run -69 --separate-stderr rlock run job -- true
+  run -69 --separate-stderr rlock run -n job -- true
   says "not counted until"
   for i in 1 2 3; do at_server "$i" redis acl setuser default +config -info >/dev/null; done
   rlock run job -- true

@@ -10,6 +10,17 @@ load helpers/helpers
   nothing_left codes
 }
 
+@test "exit 126: the interpreter that a script names does not exist, as one with the line ends of Windows" {
+  printf '#!/bin/sh\r\necho ran\r\n' >windows
+  printf '#! /nonexistent/python3 -u\n' >moved
+  chmod +x windows moved
+  refuses 126 unstarted ./windows 'the interpreter "/bin/sh" and a CR behind it' -- rlock run unstarted -- ./windows
+  refuses 126 unstarted ./moved 'the interpreter "/nonexistent/python3", which does not exist' -- rlock run unstarted -- ./moved
+  PATH=$here:$PATH refuses 126 unstarted 'the interpreter "/nonexistent/python3"' -- rlock run unstarted -- moved
+  rlock history unstarted | grep -q 126
+  free unstarted
+}
+
 @test "exit 126 and 127: the command cannot be executed, or was not found, and the lock is free again" {
   touch plain
   refuses 126 unstarted ./plain "Permission denied" -- rlock run unstarted -- ./plain

@@ -10,7 +10,7 @@ load helpers/helpers
 @test "exit 69: the server is silent, said after --connect-timeout" {
   own
   kill -STOP "$(cat "$own_server/pid")"
-  run -69 --separate-stderr rlock run --connect-timeout 300ms lock -- touch started
+  run -69 --separate-stderr rlock run -n --connect-timeout 300ms lock -- touch started
   says lock "$SERVER/s" "timed out"
   run -69 --separate-stderr rlock status --connect-timeout 300ms
   says "$SERVER/s"
@@ -45,13 +45,13 @@ load helpers/helpers
   # The server has the scripts from here on.
   run -0 rlock run lock -- true
   owner=$(rlock acquire kept --ttl 60s)
-  RLOCK_URL="unix://$SERVER/s?db=99" run -69 rlock release kept --owner "$owner"
+  RLOCK_URL="unix://$SERVER/s?db=99" run -78 rlock release kept --owner "$owner"
   held kept
   redis acl setuser bob on '>right' '~*' '&*' +@all >/dev/null
   RLOCK_PASSWORD=wrong run -77 rlock --user bob release kept --owner "$owner"
   held kept
   redis config resetstat >/dev/null
-  RLOCK_URL="unix://$SERVER/s?db=99" refuses 69 lock "$SERVER/s"
+  RLOCK_URL="unix://$SERVER/s?db=99" refuses 78 lock "$SERVER/s"
   RLOCK_PASSWORD=wrong run -77 rlock --user bob run -n untouched -- true
   [[ $(redis info commandstats) != *cmdstat_eval* ]] || fail "$(redis info commandstats)"
   run -0 rlock release kept --owner "$owner"

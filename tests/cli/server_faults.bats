@@ -63,7 +63,7 @@ first_renewal() { jq -r 'select(.event == "renewed") | .held_ms' log | head -n 1
   hold busy -t 15 --event-log log
   start redis-cli -s "$SERVER/s" eval 'while true do end' 0
   eventually logged renew-failed 1 BUSY
-  run -69 --separate-stderr rlock run --connect-timeout 1s other -- touch started
+  run -69 --separate-stderr rlock run -n --connect-timeout 1s other -- touch started
   says other BUSY
   one_more renewed redis script kill
   let_go busy
@@ -94,7 +94,7 @@ first_renewal() { jq -r 'select(.event == "renewed") | .held_ms' log | head -n 1
   own
   hold replicated -t 15 --event-log log
   redis config set min-replicas-to-write 1 >/dev/null
-  run -69 --separate-stderr rlock run other -- touch started
+  run -69 --separate-stderr rlock run -n other -- touch started
   says other NOREPLICAS
   eventually logged renew-failed 1 NOREPLICAS
   one_more renewed redis config set min-replicas-to-write 0
@@ -138,7 +138,7 @@ first_renewal() { jq -r 'select(.event == "renewed") | .held_ms' log | head -n 1
   hand_over secret
   RLOCK_URL="unix://:canary-secret-no@$SERVER/s" run -77 rlock -v run secret -- true
   echo "$output" >>shown
-  RLOCK_URL="unix://:canary-secret@$SERVER/none" run -69 rlock -v run --connect-timeout 100ms secret -- true
+  RLOCK_URL="unix://:canary-secret@$SERVER/none" run -69 rlock -v run -n --connect-timeout 100ms secret -- true
   echo "$output" >>shown
   run ! grep -l canary commands shown err waiter-err log environment
 }

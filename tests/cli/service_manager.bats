@@ -106,7 +106,7 @@ named() {
   : >err
   local journal
   journal=$(stat -c %d:%i err)
-  run sh -c 'JOURNAL_STREAM=$1 rlock run -u "unix://$2/nobody" --connect-timeout 0.1 app -- true 2>>err' sh "$journal" "$here"
+  run sh -c 'JOURNAL_STREAM=$1 rlock run -n -u "unix://$2/nobody" --connect-timeout 0.1 app -- true 2>>err' sh "$journal" "$here"
   grep -q '^<3>rlock: .*nobody' err || fail "$(cat err)"
   : >err
   run -0 sh -c 'JOURNAL_STREAM=$1 rlock run -u "unix://$2/nobody" --connect-timeout 0.1 --fail-open app -- true 2>>err' sh "$journal" "$here"
@@ -117,6 +117,6 @@ named() {
   grep -q '^rlock: .*busy' err || fail "$(cat err)"
   let_go app
   : >err
-  run sh -c 'JOURNAL_STREAM=1:1 rlock run -u "unix://$1/nobody" --connect-timeout 0.1 app -- true 2>>err' sh "$here"
+  run sh -c 'JOURNAL_STREAM=1:1 rlock run -n -u "unix://$1/nobody" --connect-timeout 0.1 app -- true 2>>err' sh "$here"
   grep -q '^rlock: ' err || fail "$(cat err)"
 }

@@ -96,8 +96,8 @@ present() {
   echo 'connect-timeout = "2s"' >file
   export RLOCK_CONFIG=$here/file
   # A server answers the handshake only if there is a newline in it, as nearly always where OpenSSL has large keys.
-  RLOCK_URL=rediss://localhost:$PORT run --separate-stderr rlock run lock -- touch started
-  [[ $status =~ ^(69|77)$ && ! -e started ]] || fail "$status: $stderr"
+  RLOCK_URL=rediss://localhost:$PORT run --separate-stderr rlock run -n lock -- touch started
+  [[ $status =~ ^(69|78)$ && ! -e started ]] || fail "$status: $stderr"
   says "localhost:$PORT" "use redis:// for"
   shows 1 "fail  tls" "use redis:// for" "check the URL's scheme" -- rlock doctor --url "rediss://localhost:$PORT"
   serve_tls "$here/tls"

@@ -120,7 +120,7 @@ steps() {
   run ! steps
   [ ! -e ran ]
   # A lock that is not acquired fails its step.
-  RLOCK_URL=unix://$here/none run -69 steps
+  RLOCK_URL=unix://nobody:wrong@$SERVER/s run -77 steps
 }
 
 @test "Jenkins: a signal to the shell ends the deploy, and the lock is free" {

@@ -78,15 +78,15 @@ seen_all() {
     RLOCK_URL="redis+cluster://127.0.0.1:$(port_of c1),$alive" run -0 rlock run "$name" -- true
   done
   go_on c1
-  RLOCK_URL="redis+cluster://127.0.0.1:1,127.0.0.1:2" run -69 --separate-stderr rlock run alpha -- true
+  RLOCK_URL="redis+cluster://127.0.0.1:1,127.0.0.1:2" run -69 --separate-stderr rlock run -n alpha -- true
   says alpha "Connection refused"
 }
 
 @test "a plain URL to one node says which scheme to write" {
   cluster 0
   port=$(port_of "$(other_than "$(owner_of alpha)")")
-  RLOCK_URL="redis://127.0.0.1:$port" run -69 --separate-stderr rlock run alpha -- touch started
-  says alpha redis+cluster://
+  RLOCK_URL="redis://127.0.0.1:$port" run -78 --separate-stderr rlock run alpha -- touch started
+  says alpha "use redis+cluster://127.0.0.1:$port"
 }
 
 # dumped NAME: all that the lock has, everywhere.
@@ -160,7 +160,7 @@ dumped() {
   eventually cluster_down "$node"
   eventually gone "$command"
   ends_with 76 "$holder"
-  run -69 --separate-stderr rlock run down -- touch started
+  run -69 --separate-stderr rlock run -n down -- touch started
   [[ $stderr == *CLUSTERDOWN* || $stderr == *"Connection refused"* ]] || fail "$stderr"
 }
 

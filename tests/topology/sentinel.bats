@@ -169,7 +169,7 @@ more_calls_at() { [ "$(calls_at "$1")" -gt "$2" ]; }
   run -0 rlock run slow -- true
   failing_over
   refuses 69 slow 'a failover of' 'is in progress' -- rlock run -n slow -- touch started
-  refuses 69 slow 'is in progress' -- rlock run -w 0.5 slow -- touch started
+  refuses 69 slow 'is in progress' -- rlock run -w 0.5 --connect-timeout 0.5 slow -- touch started
   # A server has answered.
   refuses 69 slow 'is in progress' -- rlock run -n --fail-open slow -- touch started
   [ ! -e started ]
@@ -290,7 +290,7 @@ connected() { ss -Htnp state established "dport = :$2" | grep -q "pid=$1,"; }
   ends_with 76 "$holder"
   jq -se '[.[] | select(.event == "renewed") | .t_ns] as $renewed | [.[] | select(.event == "exited") | .t_ns] as $exited |
     $exited[0] - $renewed[-1] < 9000000000' log || fail "it outlived its lease: $(cat log)"
-  refuses 69 majority -- rlock run alone -- touch started
+  refuses 69 majority -- rlock run -n alone -- touch started
   go_on s1
   go_on s2
   eventually rlock run -n alone -- true
@@ -309,10 +309,24 @@ connected() { ss -Htnp state established "dport = :$2" | grep -q "pid=$1,"; }
   RLOCK_URL="redis+sentinel://127.0.0.1:$(port_of s2)/$master_name" run -0 rlock run lock -- true
 }
 
+@test "a Sentinel behind redis://, and a server behind redis+sentinel://: 78 with the right URL, from doctor, too" {
+  group
+  local sentinel server command
+  sentinel=127.0.0.1:$(port_of s0)
+  server=127.0.0.1:$(port_of r0)
+  for command in "run -n lock -- touch started" "status" "status lock" "acquire --ttl 1m lock" "force-unlock --yes lock"; do
+    # shellcheck disable=SC2086 # words
+    RLOCK_URL=redis://$sentinel refuses 78 "$sentinel is a Sentinel" "redis+sentinel://$sentinel/$master_name" -- rlock $command
+  done
+  RLOCK_URL=redis+sentinel://$server/$master_name refuses 78 "$server is no Sentinel: use redis://$server" -- rlock run lock -- touch started
+  shows 1 "fail" "redis+sentinel://$sentinel/$master_name" -- rlock doctor --url "redis://$sentinel"
+  shows 1 "fail" "is no Sentinel: use redis://$server" -- rlock doctor --url "redis+sentinel://$server/$master_name"
+}
+
 @test "--fail-open: a master that refuses has answered, sentinels alone have not" {
   group
   at r0 config set min-replicas-to-write 3 >/dev/null
-  refuses 69 lock NOREPLICAS -- rlock run --fail-open lock -- touch started
+  refuses 69 lock NOREPLICAS -- rlock run -n --fail-open lock -- touch started
   crash r1
   crash r2
   crash r0
@@ -321,9 +335,11 @@ connected() { ss -Htnp state established "dport = :$2" | grep -q "pid=$1,"; }
   [ -e ran ]
 }
 
-@test "exit 69: no such master" {
+@test "a master that the sentinels do not know: 69 for a try, 78 after five seconds, and never without the lock" {
   group
-  RLOCK_URL=${RLOCK_URL/%$master_name/another} refuses 69 lock 'does not know a master "another"'
+  export RLOCK_URL=${RLOCK_URL/%$master_name/another}
+  refuses 69 lock 'does not know a master "another"' -- rlock run -n --fail-open lock -- touch started
+  refuses 78 lock 'does not know a master "another"' 'correct the name of the master' -- rlock run -q --fail-open lock -- touch started
 }
 
 @test "exit 77: passwords of the servers and of the sentinels are two things" {

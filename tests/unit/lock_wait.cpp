@@ -309,7 +309,7 @@ TEST_CASE("a failover that outlasts the wait ends it, and what was granted is ca
   SUBCASE("without a wait it has the time for the first answer of a server") {
     call.queueing = Queueing::never;
     limits = {};
-    most = limits.first_contact;
+    most = limits.reach;
   }
   for (int i = 0; i < 100; ++i) grants(bench, kFailover);
   bench.replies_to_cancel(CancelReply::was_granted);

@@ -173,10 +173,13 @@ int run_under_lock(RunSettings settings, Session& session, run::Signals& signals
   MessageContext context = message_context(settings, session);
   RunObserver observer(name, verbosity, std::move(log), service_manager());
 
+  if (settings.fail_open) {
+    plan.limits.unreached = settings.fail_open->after.value_or(session.connect_timeout());
+  }
   const TimePoint start = observer.begin_wait(plan, session, signals, settings.waiting.wait);
   run::RunOutcome outcome = run::hold_and_run(
       plan, {session.store(), session.make_server(), session.make_server()}, observer, signals);
-  if (settings.on_no_server == OnNoServer::fail_open && no_server_answered(outcome)) {
+  if (settings.fail_open && no_server_answered(outcome)) {
     observer.finish_output();
     const Error& error = std::get<Error>(outcome);
     observer.report_attempt_end(to_exit(outcome, context).event, error.text);

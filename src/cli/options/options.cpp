@@ -38,15 +38,17 @@ constexpr OptionRow kOptions[] = {
      "do not wait: if the lock is busy, exit with 75",
      "Use it for a job that many hosts start at the same time and that only one of them should do: "
      "one host runs the job, and the others skip it. With --quiet a skip prints nothing. A host "
-     "whose clock is behind may do the job again: --once-per and --once-within prevent that. This "
-     "option cannot be combined with a --wait longer than 0."},
+     "whose clock is behind may do the job again: --once-per and --once-within prevent that. If "
+     "the "
+     "server is away, rlock tries for 2s; with --connect-timeout 1m it skips a busy lock at once "
+     "and yet waits for the server. This option cannot be combined with a --wait longer than 0."},
     {option(Opt::wait, "wait", "DUR", kRun | kAcquire | kClose,
             {.letter = 'w', .fallback = "forever", .common = true}),
      "wait at most this long, then exit with 75; 0 is the same as -n",
-     "Use it if a late start is worse than none. It limits how long rlock waits for the lock; "
-     "--max-run limits how long the command runs. If the server fails while rlock waits, rlock "
-     "tries to reconnect until this time is over; without this option it tries for 60 s and then "
-     "exits with 69."},
+     "Use it if a late start is worse than none. It limits how long rlock waits for the lock and "
+     "for the server; --max-run limits how long the command runs. If the server is away, rlock "
+     "tries to reach it until this time is over, at least for --connect-timeout; without this "
+     "option it tries for 60 s. Then it exits with 69."},
     {option(Opt::conflict_exit_code, "conflict-exit-code", "N", kRun | kAcquire,
             {.letter = 'E', .fallback = "75"}),
      "if the lock is busy, exit with N (0-255)",
@@ -197,11 +199,13 @@ constexpr OptionRow kOptions[] = {
      "Use plain or redisson to share a lock with a program that uses one of these libraries. Such "
      "locks have no queue and no fencing token, and several options do not work with them: see "
      "FORMATS."},
-    {option(Opt::fail_open, "fail-open", "", kRun),
-     "if no server answers, print a warning and run the command without the lock",
-     "Use it only if running the job twice does less harm than not running it. The command then "
-     "finds RLOCK_UNLOCKED in its environment instead of RLOCK_TOKEN. A server that rejects the "
-     "login or is not ready has answered, so the command does not run: see EXIT STATUS, 69."},
+    {option(Opt::fail_open, "fail-open", "DUR", kRun, {.value_optional = true}),
+     "if no server answers for DUR, print a warning and run the command without the lock",
+     "Use it only if running the job twice does less harm than not running it. Without DUR rlock "
+     "decides after --connect-timeout, whatever --wait says. The command then finds RLOCK_UNLOCKED "
+     "in its environment instead of RLOCK_TOKEN. A server that rejects the login or is not ready "
+     "has answered, so the command does not run, nor does it for an error in the configuration: "
+     "see EXIT STATUS, 69."},
     {option(Opt::hide_command, "hide-command", "", kRun | kAcquire),
      "do not store the command line; otherwise status shows its first 200 bytes to others",
      "Use it if the arguments contain something that others must not see. rlock still stores host, "
@@ -346,8 +350,9 @@ constexpr OptionRow kOptions[] = {
      "ACCESS must allow the prefix."},
     {general(Opt::connect_timeout, "connect-timeout", "DUR", {.fallback = "2s"}),
      "time limit to reach one server: DNS, connect, TLS and login",
-     "If no server answers the first request within this time, rlock exits with 69. Use a longer "
-     "time for distant servers."},
+     "Use a longer time for distant servers, and with -n and the commands that look at locks or "
+     "change them: they try for so long to reach the server, and then exit with 69. A run that "
+     "waits tries again and again until --wait expires."},
     {general(Opt::replicas, "replicas", "N", {.fallback = "0"},
              kRun | kAcquire | kRenew | kRelease | kDoctor),
      "a grant, a renewal and a release count once N replicas have confirmed them",

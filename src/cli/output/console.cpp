@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "util/duration.hpp"
 #include "util/fd.hpp"
 #include "util/process.hpp"
 #include "util/text.hpp"
@@ -119,6 +120,32 @@ size_t columns(int fd) {
   winsize size{};
   if (ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kStandard;
   return std::max<size_t>(size.ws_col, kLeast);
+}
+
+std::string next_step(const Error& error, std::string_view longer) {
+  if (error.kind == ErrorKind::config) {
+    switch (error.cause) {
+      case Cause::unknown_host:
+        return "; correct the host name in the URL (rlock config shows where that is from)";
+      case Cause::read_only:
+        return "; this server is a replica: give the URL of the master";
+      case Cause::unknown_master:
+        return "; correct the name of the master in the URL";
+      default:
+        return {};
+    }
+  }
+  std::string text;
+  if (error.tried > Millis(0)) {
+    constexpr Millis kAsAdvised{60'000};
+    const bool given = longer == kLongerConnect && error.tried >= kAsAdvised;
+    text = util::format("; rlock tried for {}, and tries for longer with {}",
+                        util::format_rough_duration(error.tried),
+                        given ? "a longer --connect-timeout" : longer);
+  }
+  const bool server_failed =
+      error.kind == ErrorKind::unavailable || error.kind == ErrorKind::denied;
+  return server_failed ? text + "; rlock doctor checks the server" : text;
 }
 
 Status confirm(const std::string& question, const std::string& what) {

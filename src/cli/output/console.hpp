@@ -64,10 +64,13 @@ inline int exit_code(ErrorKind kind) {
   return static_cast<int>(kind);
 }
 
-// The end of a message: which command helps further. Empty where none does.
-inline std::string_view next_step(ErrorKind kind) {
-  const bool server_failed = kind == ErrorKind::unavailable || kind == ErrorKind::denied;
-  return server_failed ? "; rlock doctor checks the server" : "";
-}
+// What makes rlock try for longer to reach a server.
+inline constexpr std::string_view kLongerConnect = "--connect-timeout 1m";
+inline constexpr std::string_view kLongerWait = "a longer --wait";
+inline constexpr std::string_view kSomeWait = "--wait 10m";
+
+// The end of a message: for how long rlock has tried, and which command helps further. Empty where
+// none does.
+std::string next_step(const Error& error, std::string_view longer = kLongerConnect);
 
 }  // namespace rlock::cli

@@ -122,6 +122,13 @@ Result<Millis> urgent_choice(const Choices& choices) {
   return usage("--urgent must be longer than 0, and at most 24h");
 }
 
+Result<std::optional<FailOpen>> fail_open_choice(const Choices& choices) {
+  if (!choices.has(Opt::fail_open)) return std::optional<FailOpen>();
+  TRY(auto after, duration_choice(choices, Opt::fail_open));
+  if (after == Millis(0)) return usage("--fail-open must be longer than 0");
+  return std::optional(FailOpen{after});
+}
+
 constexpr Millis kKillAfter{5000};  // at most; a sixth of the ttl where that is less
 constexpr std::string_view kUsageLine = "rlock run NAME -- COMMAND [ARG...]";
 
@@ -286,6 +293,7 @@ Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv) {
   TRY(auto stop_after, duration_choice(choices, Opt::stop_after));
   TRY(auto on_lost, on_lost_choice(choices));
   TRY(const auto contain, contain_choice(choices));
+  TRY(const auto fail_open, fail_open_choice(choices));
   if (max_run == Millis(0)) max_run.reset();  // no limit, as with timeout(1)
   if (stop_after == Millis(0)) stop_after.reset();
   const Millis ttl = given_ttl.value_or(kDefaultTtl);
@@ -317,7 +325,7 @@ Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv) {
       .event_log = choices.last(Opt::event_log),
       .report = choices.has(Opt::report),
       .reentry = choices.has(Opt::no_reentrant) ? Reentry::wait : Reentry::enter,
-      .on_no_server = choices.has(Opt::fail_open) ? OnNoServer::fail_open : OnNoServer::fail,
+      .fail_open = fail_open,
   };
 }
 

@@ -60,8 +60,11 @@ Result<ClaimSettings> claim_settings(lock::LockName name, Millis ttl, lock::Resp
 // What happens where an outer run holds the lock: this one enters it, or waits as others do.
 enum class Reentry { enter, wait };
 
-// Whether the command may run without the lock where no server answers.
-enum class OnNoServer { fail, fail_open };
+// When the command may run without the lock: if no server answers anything for so long, or as long
+// as one may take to be reached.
+struct FailOpen {
+  std::optional<Millis> after{};
+};
 
 // What `rlock run` or `rlock acquire` was asked to do, parsed and checked.
 struct RunSettings {
@@ -71,7 +74,7 @@ struct RunSettings {
   std::optional<std::string> event_log{};
   bool report = false;  // a failure of the command
   Reentry reentry = Reentry::enter;
-  OnNoServer on_no_server = OnNoServer::fail;
+  std::optional<FailOpen> fail_open{};
   std::optional<pid_t> renew_while{};  // of acquire
 };
 

@@ -450,7 +450,7 @@ refuses() {
     texts+=("$1")
     shift
   done
-  if [ $# -gt 0 ]; then shift; else set -- rlock run lock -- touch started; fi
+  if [ $# -gt 0 ]; then shift; else set -- rlock run -n lock -- touch started; fi
   run --separate-stderr "$@"
   [ "$status" -eq "$code" ] || fail "code $status, not $code: $stderr" || return
   says "${texts[@]}"
