@@ -204,7 +204,8 @@ int code_of(const StatusResult& result, const StatusSettings& settings) {
 
 Result<Report> status_command(const Invocation& invocation) {
   TRY(auto settings, status_settings(invocation));
-  if (settings.of_nobody && !settings.json) return kNotHeld;  // whatever a server would say
+  // Whatever a server would say.
+  if (settings.of_nobody && !settings.json) return Report{{}, {}, kNotHeld};
   TRY(auto session, Session::open(invocation.choices));
   TRY(auto result, collect_locks(session, settings));
   report_missing(result.missing);
