@@ -365,7 +365,7 @@ void RunObserver::awaiting_replicas(const Error& why) {
 }
 
 void RunObserver::renewals_fail(const Error& why, Millis left, bool ends_command) {
-  warn(util::format("{}: {}; {} in {} unless the server answers", in_quotes(name_.text()),
+  warn(util::format("{}: {}; {} in {} (--ttl) unless the server answers", in_quotes(name_.text()),
                     util::printable(why.text),
                     ends_command ? "the command will be ended" : "the lease ends",
                     util::format_rough_duration(left)));

@@ -64,7 +64,7 @@ closed() { rlock status --json "$1" | jq -e '.locks[0].closed' >/dev/null; }
   [[ $output == *'goes on: held by'* ]] || fail "$output"
   one_more renewed
   run -75 --separate-stderr rlock close deploy --for 1h -w 1s
-  says '"deploy" is closed, and after 1s still held by'
+  says '"deploy" is closed, and after 1s (--wait) still held by'
   closed deploy
   start rlock close -q deploy --for 1h -w 60s
   local closer=$!

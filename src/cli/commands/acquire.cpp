@@ -102,7 +102,8 @@ Result<std::optional<run::BackgroundRenewer>> background_renewer_for(const RunSe
 Report report_not_acquired(const run::RunOutcome& outcome, const MessageContext& context,
                            Verbosity verbosity) {
   const Subject subject{context.name};
-  if (const auto* error = std::get_if<Error>(&outcome)) return failure(*error, subject, context.longer);
+  if (const auto* error = std::get_if<Error>(&outcome))
+    return failure(*error, subject, context.longer);
   if (std::holds_alternative<run::LeaseLost>(outcome)) {
     return failure({ErrorKind::lost, "the lease ended before it could be used"}, subject);
   }

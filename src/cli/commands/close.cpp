@@ -238,10 +238,10 @@ Status wait_for_runs(Session& session, std::vector<ClosureResult>& results, Mill
       if (result.error) continue;
       TRY(auto run, run_under(session, result));
       if (!run || busy) continue;
-      busy = Error{
-          ErrorKind::busy,
-          util::format("{} is closed, and after {} still {}", in_quotes(result.name.text()),
-                       util::format_duration(longest), holder_phrase(*run, TimeStyle::start))};
+      busy = Error{ErrorKind::busy,
+                   util::format("{} is closed, and after {} (--wait) still {}",
+                                in_quotes(result.name.text()), util::format_duration(longest),
+                                holder_phrase(*run, TimeStyle::start))};
     }
     if (!busy) return Done{};
     if (poller.now() >= until) return *std::move(busy);

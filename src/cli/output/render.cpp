@@ -312,7 +312,7 @@ std::string holder_details(const lock::Holder& holder, size_t width) {
 }
 
 std::string lock_details(const LockView& lock, size_t width) {
-  if (!lock.snapshot) return clipped_line(lock.name + ": " + lock.snapshot.error().text, width);
+  if (!lock.snapshot) return clipped_line(lock.name + ": error", width);  // printed already
   if (!is_known(lock)) {
     return clipped_line(lock.name + ": never held, or not within 30 days", width);
   }

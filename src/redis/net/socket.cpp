@@ -321,7 +321,7 @@ void Dialer::check_lookups(TimePoint now) {
     return fail(first_failure_);
   }
   if (now < deadline_) return;
-  fail(util::format("timed out after {} looking up the host name",
+  fail(util::format("timed out after {} (--connect-timeout) looking up the host name",
                     util::format_duration(server_->connect_timeout)));
 }
 
@@ -390,7 +390,8 @@ bool Dialer::advance(TimePoint now) {
   if (phase_ == DialPhase::connecting) check_attempt(now);
   bool waiting = phase_ == DialPhase::connecting || phase_ == DialPhase::backlog_full;
   if (waiting && now >= deadline_) {
-    fail("timed out after " + util::format_duration(server_->connect_timeout));
+    fail(util::format("timed out after {} (--connect-timeout)",
+                      util::format_duration(server_->connect_timeout)));
   }
   return phase_ == DialPhase::ended;
 }
