@@ -14,8 +14,13 @@ constexpr int kWarnAfter = 3;  // failed waits in a row
 constexpr int kMostBriefRounds = 50;
 constexpr int kMostSweeps = 1000;
 
-Millis next_backoff(Millis backoff) {
-  return std::clamp(backoff * 2, timing::kFirstAcquireBackoff, timing::kLongestAcquireBackoff);
+Millis next_backoff(Millis backoff, Millis longest = timing::kLongestAcquireBackoff) {
+  return std::clamp(backoff * 2, timing::kFirstAcquireBackoff, longest);
+}
+
+// Of a request that has only the time `reach`: several more tries fit into it.
+Millis longest_backoff(Millis reach) {
+  return std::clamp(reach / 8, timing::kFirstAcquireBackoff, timing::kLongestAcquireBackoff);
 }
 
 // Whether a retry cannot help. It can after a refused password that was right before: its file may
@@ -309,7 +314,8 @@ std::optional<Result<WaitResult>> WaitLoop::recover(WaitState& state, Error erro
   observer_.no_server(error, until);
   state.lost_reply = true;
   state.transient_error = std::move(error);
-  state.backoff = next_backoff(state.backoff);
+  state.backoff = state.waits() ? next_backoff(state.backoff)
+                                : next_backoff(state.backoff, longest_backoff(state.limits.reach));
   const TimePoint next = now + pause_after_failure(state);
   if (poller_.pause(std::min(until, next)) == PollResult::interrupted) {
     return cancel_and_return(state, WaitResult(Interrupted{}));

@@ -53,13 +53,14 @@ def hosts(outage, *options):
 
 
 def counted(server):
-    """Commands and connections since the server started."""
-    text = server.answer("INFO", "stats")
-    return [int(re.search(rf"{field}:(\d+)", text)[1]) for field in ("total_commands_processed", "total_connections_received")]
+    """The moment, and the requests and connections since the server started."""
+    text = server.answer("INFO", "everything")
+    return time.monotonic(), *(int((re.search(field + r"(\d+)", text) or [0, 0])[1])
+                               for field in ("cmdstat_evalsha:calls=", "total_connections_received:"))
 
 
 def herd(count, name_of):
-    """Commands and connections in each tenth of a second after the server's return, and when all runs had exited."""
+    """Requests and connections a second in each tenth of one after the server's return, and when all runs had exited."""
     with Server() as server, tempfile.TemporaryDirectory() as folder:
         log = os.path.join(folder, "log")
         server.kill()
@@ -68,15 +69,16 @@ def herd(count, name_of):
         time.sleep(max(0.0, AWAY - (time.monotonic() - begin)))
         server.start()
         back = time.monotonic()
-        seen, before, own = [], counted(server), 1
+        seen, before = [], (back, 0, 0)
         while any(one.poll() is None for one in runs):
             time.sleep(SAMPLE)
             now = counted(server)
-            seen.append((round(time.monotonic() - back, 2), now[0] - before[0] - own, now[1] - before[1] - own))
+            took = now[0] - before[0]
+            seen.append((round(now[0] - back, 2), *(round((after - old) / took) for after, old in zip(now[1:], before[1:]))))
             before = now
         codes = collections.Counter(one.returncode for one in runs)
         return {"runs": count, "codes": dict(codes), "ran": lines_in(log), "all_done_s": seen[-1][0],
-                "most_commands_in_100_ms": max(row[1] for row in seen), "most_connections_in_100_ms": max(row[2] for row in seen),
+                "most_requests_per_s": max(row[1] for row in seen), "most_connections_per_s": max(row[2] for row in seen),
                 "first_3_s": [row for row in seen if row[0] < 3]}
 
 

@@ -77,10 +77,10 @@ plain() { rlock "$1" --format plain "${@:2}"; }
 @test "a majority that is hung or dead: 69, and what was taken is released" {
   quorum 5
   signal_server STOP 1 2 3
-  refuses 69 '"job"' "$quorum_folder/3/s" -- rlock run -n --format plain --connect-timeout 3s job -- touch started
+  refuses 69 '"job"' "$quorum_folder/3/s" -- rlock run -q -n --format plain --connect-timeout 3s job -- touch started
   nowhere job 4 5
   signal_server KILL 1 2 3
-  refuses 69 '"job"' "only 2 of 5 servers" -- rlock run -n --format plain --connect-timeout 3s job -- touch started
+  refuses 69 '"job"' "only 2 of 5 servers" -- rlock run -q -n --format plain --connect-timeout 3s job -- touch started
   nowhere job 4 5
 }
 

@@ -14,7 +14,7 @@ TEST_CASE("an acquire of unknown fate ends in one run or in none, and leaves not
     Scene scene;
     scene.proxy().inject(RequestKind::acquire, fault);
     TimePoint start = BootClock::now();
-    Rlock rlock = scene.through({"run", "-n", "--connect-timeout", "8s"}, scene.brief());
+    Rlock rlock = scene.through({"run", "-q", "-n", "--connect-timeout", "8s"}, scene.brief());
     int status = rlock.status();
     CHECK(scene.proxy().injected() == 1);
     // The first contact is bounded by --connect-timeout, what may have been taken goes back in 0.5
