@@ -27,10 +27,8 @@ int print_result(const std::string& output, int code) {
 }
 
 int print_error(const Error& error, const Subject& subject, std::string_view longer) {
-  const auto& name = subject.name;
-  bool named = !name || error.text.find("\"" + *name + "\"") != error.text.npos;
-  print_message((named ? "" : in_quotes(*name) + ": ") + util::printable(error.text) +
-                next_step(error, longer));
+  const std::string text = util::printable(error.text);
+  print_message((subject.name ? naming(*subject.name, text) : text) + next_step(error, longer));
   return exit_code(error.kind);
 }
 

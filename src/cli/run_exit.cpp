@@ -295,7 +295,7 @@ class ExitVisitor {
     return {};
   }
 
-  std::string typed_key() const { return util::printable(shell_quoted(context_.once->key)); }
+  std::string typed_key() const { return util::printable(util::shell_quoted(context_.once->key)); }
   std::string command_line(std::string_view command, const std::string& option = {}) const {
     return util::format("rlock {}{}{} {}", command, context_.lock_options, option,
                         typed_name(context_.name));

@@ -183,7 +183,7 @@ void RunObserver::transient_error(const Error& error) {
   if (live_) {
     redraw();
   } else if (news && verbosity_ == Verbosity::verbose) {
-    print_or_queue(util::format("{}: retrying: {}", in_quotes(name_.text()), *last_error_));
+    print_or_queue(naming(name_.text(), "retrying: " + *last_error_));
   }
   manager_.report_waiting(state_text(TimeStyle::start), BootClock::now());
 }
@@ -365,8 +365,8 @@ void RunObserver::awaiting_replicas(const Error& why) {
 }
 
 void RunObserver::renewals_fail(const Error& why, Millis left, bool ends_command) {
-  warn(util::format("{}: {}; {} in {} (--ttl) unless the server answers", in_quotes(name_.text()),
-                    util::printable(why.text),
+  warn(util::format("{}; {} in {} (--ttl) unless the server answers",
+                    naming(name_.text(), util::printable(why.text)),
                     ends_command ? "the command will be ended" : "the lease ends",
                     util::format_rough_duration(left)));
 }

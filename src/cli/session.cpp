@@ -240,9 +240,9 @@ std::string options_to_find(const Choices& choices, const redis::OpenOptions& se
   std::string text;
   if (choices.is_flag(Opt::url)) {
     std::string urls = util::joined(choices.all(Opt::url), " ");
-    if (!redis::mask_passwords(urls)) text += " --url " + shell_quoted(urls);
+    if (!redis::mask_passwords(urls)) text += " --url " + util::shell_quoted(urls);
   }
-  if (settings.prefix != usual.prefix) text += " --prefix=" + shell_quoted(settings.prefix);
+  if (settings.prefix != usual.prefix) text += " --prefix=" + util::shell_quoted(settings.prefix);
   if (settings.format != usual.format) {
     text += util::format(" --format {}", to_string(settings.format));
   }

@@ -67,6 +67,12 @@ size_t width_of(std::string_view character) {
   return in(code, kWide) ? 2 : 1;
 }
 
+bool needs_no_quotes(std::string_view word) {
+  constexpr std::string_view kSafe =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%^";
+  return !word.empty() && word.find_first_not_of(kSafe) == word.npos;
+}
+
 }  // namespace
 
 size_t utf8_length(std::string_view text) {
@@ -179,6 +185,13 @@ std::vector<std::string> wrapped(std::string_view text, size_t width) {
     text = rest;
   } while (!text.empty());
   return lines;
+}
+
+std::string shell_quoted(std::string_view word) {
+  if (needs_no_quotes(word)) return std::string(word);
+  std::string out = "'";
+  for (char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
+  return out + "'";
 }
 
 std::string joined(const std::vector<std::string>& texts, std::string_view between) {

@@ -50,6 +50,9 @@ std::string format(fmt::format_string<Args...> pattern, Args&&... args) {
   return filled(pattern, fmt::make_format_args(args...));
 }
 
+// A word as a shell reads it.
+std::string shell_quoted(std::string_view word);
+
 std::string joined(const std::vector<std::string>& texts, std::string_view between);
 
 // The pieces between the marks, one more than there are marks: an empty text has one, empty.

@@ -60,6 +60,10 @@ value() { rlock metrics "$2" | sed -n "s/^$1{name=\"$2\"} //p"; }
   grep -qx 'rlock_up 0' metrics.prom
   [ "$(grep -cv '^#' metrics.prom)" = 1 ]
   [ "$(find . -name 'metrics.prom*' | wc -l)" = 1 ]
+  echo old >metrics.prom
+  run -69 rlock metrics -q -u "redis+unix://$here/nothing.sock" --connect-timeout 0.2 --output metrics.prom
+  [ -z "$output" ] || fail "$output"
+  grep -qx 'rlock_up 0' metrics.prom
   run -71 rlock metrics --output no-such-folder/metrics.prom
   [[ $output == *no-such-folder/metrics.prom* ]] || fail "$output"
 }

@@ -92,11 +92,13 @@ first_renewal() { jq -r 'select(.event == "renewed") | .held_ms' log | head -n 1
 
 @test "too few replicas: a new holder is refused, one from before goes on where that passes" {
   own
-  hold replicated -t 15 --event-log log
+  hold replicated -t 15 --event-log log 2>err
   redis config set min-replicas-to-write 1 >/dev/null
   run -69 --separate-stderr rlock run -n other -- touch started
   says other NOREPLICAS
   eventually logged renew-failed 1 NOREPLICAS
+  eventually grep -q 'unless the server answers' err
+  [ "$(grep -o '"replicated"' err | wc -l)" -eq 1 ] || fail "$(cat err)"
   one_more renewed redis config set min-replicas-to-write 0
   let_go replicated
 }

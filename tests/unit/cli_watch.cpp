@@ -324,6 +324,21 @@ TEST_CASE("beyond 20 locks it is four, a batch has at most 100, and each lock ha
   for (const std::string& name : server.names) CHECK(server.looks[name] >= 9);
 }
 
+TEST_CASE("a listing is complete when each of its locks has been read") {
+  CountingInspector server;
+  server.names = names_of(150);
+  WatchModel model({});
+  WatchClient client(server, model, {});
+  CHECK_FALSE(client.is_complete());
+  TimePoint now = kStart;
+  while (model.locks().size() < server.names.size()) run_for(client, now, Millis(100));
+  const size_t read = model.shown().size();
+  CHECK(client.is_complete() == (read == server.names.size()));
+  REQUIRE(read < server.names.size());
+  run_for(client, now, Millis(5000));
+  CHECK(client.is_complete());
+}
+
 TEST_CASE("a listing is complete although its last server does not answer") {
   CountingInspector server;
   server.names = names_of(1);

@@ -75,7 +75,7 @@ bool is_default_user(const redis::Server& server) {
 std::string redis_cli(const redis::Server& server, const std::string& words) {
   std::string text = "redis-cli";
   auto add = [&text](const char* option, const std::string& value) {
-    if (!value.empty()) text.append(option).append(shell_quoted(value));
+    if (!value.empty()) text.append(option).append(util::shell_quoted(value));
   };
   if (server.is_unix()) {
     add(" -s ", server.path);
@@ -97,7 +97,7 @@ std::string redis_cli(const redis::Server& server, const std::string& words) {
 }
 
 std::string address_of(const redis::Server& server) {
-  return shell_quoted(server.host + ":" + std::to_string(server.port));
+  return util::shell_quoted(server.host + ":" + std::to_string(server.port));
 }
 
 // What to know before it is run; empty: nothing.
@@ -126,13 +126,13 @@ std::string config_set(const ServerReport& report, std::initializer_list<const c
 // Adds to the rights of rlock's user, and takes none away: an administrator may log in as the same.
 std::string acl_remedy(const ServerReport& report) {
   const std::string& user = report.server.user;
-  std::string words = "ACL SETUSER " + shell_quoted(user.empty() ? "default" : user);
+  std::string words = "ACL SETUSER " + util::shell_quoted(user.empty() ? "default" : user);
   std::istringstream rule(
       redis::least_acl(report.use.prefix, report.use.kind, report.use.replicas));
   for (std::string word; rule >> word;) {
     // A server refuses a pattern for a user who may use every key.
     const bool missing_keys = word.starts_with('~') && report.keys_denied;
-    if (missing_keys || word.starts_with('+')) words += " " + shell_quoted(word);
+    if (missing_keys || word.starts_with('+')) words += " " + util::shell_quoted(word);
   }
   return redis_cli(report.server, words) +
          comment(

@@ -194,7 +194,10 @@ Result<Report> metrics_command(const Invocation& invocation) {
   TRY(auto session, Session::open(invocation.choices));
   auto all = collect(session, settings);
   if (!all) {
-    return print_metrics(of_server(false), settings, print_error(all.error()));
+    // rlock_up in the file says it, and cron has nothing to mail.
+    const bool silent = settings.file && invocation.choices.has(Opt::quiet);
+    return print_metrics(of_server(false), settings,
+                         silent ? exit_code(all.error().kind) : print_error(all.error()));
   }
   return print_metrics(metrics_text(all->locks, all->omitted), settings,
                        report_missing(all->missing));

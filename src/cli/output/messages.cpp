@@ -75,8 +75,13 @@ std::string in_quotes(std::string_view text) {
   return util::format("\"{}\"", util::printable(text));
 }
 
+std::string naming(std::string_view name, const std::string& text) {
+  const std::string quoted = in_quotes(name);
+  return text.find(quoted) == text.npos ? util::format("{}: {}", quoted, text) : text;
+}
+
 std::string typed_name(std::string_view name) {
-  return (name.starts_with('-') ? "-- " : "") + util::printable(shell_quoted(name));
+  return (name.starts_with('-') ? "-- " : "") + util::printable(util::shell_quoted(name));
 }
 
 std::string by_phrase(std::string_view record) {

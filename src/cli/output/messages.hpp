@@ -11,6 +11,9 @@ namespace rlock::cli {
 // `"nightly"`
 std::string in_quotes(std::string_view text);
 
+// `"nightly": ` in front of a text that does not name the lock yet.
+std::string naming(std::string_view name, const std::string& text);
+
 // The NAME at the end of a command line that a message names: `nightly`, `'a b'`, `-- --all`.
 std::string typed_name(std::string_view name);
 

@@ -97,12 +97,6 @@ std::string cut_at_character(std::string_view text, size_t limit) {
   return std::string(text.substr(0, end));
 }
 
-bool needs_no_quotes(std::string_view word) {
-  constexpr std::string_view kSafe =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%^";
-  return !word.empty() && word.find_first_not_of(kSafe) == word.npos;
-}
-
 // `user:***` of `user:password`. A lone word may be an access token and is masked whole, as is a
 // user with the password that marks a token; but over ssh it is a user name.
 std::string masked(std::string_view userinfo, bool ssh) {
@@ -158,13 +152,6 @@ std::string user_name() {
 }
 
 }  // namespace
-
-std::string shell_quoted(std::string_view word) {
-  if (needs_no_quotes(word)) return std::string(word);
-  std::string out = "'";
-  for (char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
-  return out + "'";
-}
 
 std::string encode_record(const Record& record) {
   Json json = Json::object();
@@ -274,7 +261,7 @@ std::string command_text(const std::vector<std::string>& argv) {
     if (!text.empty()) text += ' ';
     // The text is cut below anyway: do not copy a megabyte to keep 200 bytes.
     std::string safe = without_passwords(word, kLongestCommand + 1);
-    text += shell_quoted(std::string_view(safe).substr(0, kLongestCommand + 1));
+    text += util::shell_quoted(std::string_view(safe).substr(0, kLongestCommand + 1));
     if (text.size() > kLongestCommand) break;
   }
   return cut_at_character(util::to_utf8(text), kLongestCommand);

@@ -77,9 +77,6 @@ std::string operator_note(const std::optional<std::string>& reason);
 // show it.
 std::vector<std::string> command_line_of(pid_t pid);
 
-// A word as a shell reads it.
-std::string shell_quoted(std::string_view word);
-
 // The command line as a shell would read it, without the passwords of URLs; at most 200 bytes, cut
 // at a character.
 std::string command_text(const std::vector<std::string>& argv);

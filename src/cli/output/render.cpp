@@ -4,6 +4,7 @@
 
 #include "cli/output/messages.hpp"
 #include "cli/output/table.hpp"
+#include "lock/timing.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
 
@@ -114,11 +115,15 @@ std::string time_or_dash(lock::ServerTime time) {
   return text.empty() ? "-" : text;
 }
 
-std::string span(lock::ServerTime from, lock::ServerTime to) {
-  // The times come from the server and may have any value: the difference must not overflow.
+// The times come from the server and may have any value: the difference must not overflow.
+Millis difference(lock::ServerTime from, lock::ServerTime to) {
   int64_t length = 0;
   if (__builtin_sub_overflow(to.ms, from.ms, &length)) length = 0;
-  return util::format_duration(Millis(std::max<int64_t>(0, length)));
+  return Millis(std::max<int64_t>(0, length));
+}
+
+std::string span(lock::ServerTime from, lock::ServerTime to) {
+  return util::format_duration(difference(from, to));
 }
 
 std::string end_text(const lock::Run& run) {
@@ -138,11 +143,18 @@ std::string command_of(const lock::Run& run, const Record& record) {
                       by.empty() ? "by an operator" : by, command);
 }
 
+// One that died ran until its last renewal, at least; before the first, for less than the time
+// until that.
+std::string duration_of(const lock::Run& run) {
+  if (run.renewed.ms <= 0) return span(run.since, run.until);
+  const Millis first = timing::renew_interval(difference(run.renewed, run.until));
+  return difference(run.since, run.renewed) < first / 2 ? "<" + util::format_duration(first)
+                                                        : span(run.since, run.renewed);
+}
+
 Cells run_cells(const lock::Run& run) {
   const Record record = decode_record(run.record);
-  // One that died ran until its last renewal, at least.
-  const lock::ServerTime last = run.renewed.ms > 0 ? run.renewed : run.until;
-  return {time_or_dash(run.since), span(run.since, last), end_text(run), who_or_dash(record),
+  return {time_or_dash(run.since), duration_of(run), end_text(run), who_or_dash(record),
           command_of(run, record)};
 }
 
@@ -213,6 +225,14 @@ std::string closure_text(const lock::Snapshot& snapshot) {
   return text;
 }
 
+// By its last renewal; the first one comes after at most 10 s.
+std::string died_text(const lock::Failure& last) {
+  constexpr Millis kNotRenewed{100};
+  return "died after " + (last.took < kNotRenewed
+                              ? "less than " + util::format_duration(timing::kLongestRenewInterval)
+                              : util::format_duration(last.took));
+}
+
 // The last success, and the failures since.
 void add_last_ends(Details& details, const lock::Snapshot& snapshot) {
   if (const auto& last = snapshot.last_success) {
@@ -226,8 +246,7 @@ void add_last_ends(Details& details, const lock::Snapshot& snapshot) {
   details.add(
       "failure",
       util::format("{}, {}{}{}", age_and_time(last.at, snapshot.now),
-                   last.result == "expired" ? "died after " + util::format_duration(last.took)
-                                            : result_text(last.result),
+                   last.result == "expired" ? died_text(last) : result_text(last.result),
                    by_phrase(last.record), times > 1 ? util::format(", {} in a row", times) : ""));
 }
 

@@ -227,6 +227,13 @@ void WatchClient::start_due(TimePoint now, const OnScreen& screen) {
   if (now >= next_other_) start_other(now, screen);
 }
 
+bool WatchClient::is_complete() const {
+  const auto& locks = model_.locks();
+  return (complete_ || !model_.selection().is_listing()) &&
+         std::all_of(locks.begin(), locks.end(),
+                     [](const auto& one) { return one.second.lock.has_value(); });
+}
+
 lock::Request* WatchClient::in_flight() const {
   if (batch_) return batch_.get();
   if (page_) return page_.get();

@@ -94,8 +94,8 @@ class WatchClient {
   std::vector<Change> finish(TimePoint now);
 
   const ServerState& server() const { return server_; }
-  // Whether the listing has been read to its end once.
-  bool is_complete() const { return complete_ || !model_.selection().is_listing(); }
+  // Whether the listing has been read to its end once, and each lock of it.
+  bool is_complete() const;
 
  private:
   std::vector<lock::InspectCall> batch_calls(const OnScreen& screen) const;

@@ -20,13 +20,6 @@ std::string_view name_in(std::string_view key) {
   return key;
 }
 
-// As a word of a shell.
-std::string quoted(std::string_view key) {
-  std::string word = "'";
-  for (const char c : key) word += c == '\'' ? "'\\''" : std::string(1, c);
-  return word + "'";
-}
-
 using Forms = std::vector<Result<bool>>;  // of some locks: whether it is another one
 
 std::optional<bool> is_another(const redisReply& form) {
@@ -55,7 +48,7 @@ std::optional<Error> other_version(std::string_view text, std::span<const std::s
                      name, text, word));
   }
   std::string deletion = "redis-cli DEL";
-  for (const std::string& key : keys) deletion += " " + quoted(key);
+  for (const std::string& key : keys) deletion += " " + util::shell_quoted(key);
   return of_other_version(
       util::format("\"{}\" is stored by another version of rlock (form {}; this one has form {}): "
                    "when all its runs have ended on all hosts, delete its keys: {}",
