@@ -205,7 +205,7 @@ int code_of(const StatusResult& result, const StatusSettings& settings) {
 Result<Report> status_command(const Invocation& invocation) {
   TRY(auto settings, status_settings(invocation));
   // Whatever a server would say.
-  if (settings.of_nobody && !settings.json) return Report{{}, {}, kNotHeld};
+  if (settings.of_nobody && !settings.json) return Report{.code = kNotHeld};
   TRY(auto session, Session::open(invocation.choices));
   TRY(auto result, collect_locks(session, settings));
   report_missing(result.missing);
