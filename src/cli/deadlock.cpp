@@ -10,71 +10,19 @@
 #include "util/text.hpp"
 
 namespace rlock::cli {
-namespace {
-
-constexpr size_t kMostSteps = 8;
-constexpr size_t kMostQueues = 32;  // that one look reads
-
-// A lock whose queue is to be read, and how the search came there.
-struct Step {
-  Hold hold;
-  std::vector<BlockedHolder> chain;
-};
-
-bool contains(const std::vector<Step>& steps, const Hold& hold) {
-  return std::any_of(steps.begin(), steps.end(),
-                     [&](const Step& step) { return step.hold == hold; });
+ReadLock lock_reader(lock::LockInspector& inspector, lock::Poller& poller, TimePoint deadline) {
+  return [&inspector, &poller, deadline](const lock::LockName& name) {
+    auto seen = lock::finish(poller, inspector.inspect({name}), deadline, inspector.server());
+    return seen ? std::optional(*std::move(seen)) : std::nullopt;
+  };
 }
 
-bool is_held_alone(const lock::Snapshot& seen, const Hold& hold) {
-  return seen.holders.size() == 1 && seen.holders.front().owner == hold.owner &&
-         seen.holders.front().limit == lock::Limit::exclusive();
-}
-
-BlockedHolder blocked(const Hold& hold, const lock::Waiter& waiter, const Record& record,
-                      const std::string& waits_for) {
-  const std::string who = util::shortened(who_text(record), 60);
-  const std::string owner = "owner " + util::shortened(util::printable(hold.owner), 40);
-  return {hold, who.empty() ? owner : who, waits_for, waiter.owner};
-}
-
-}  // namespace
-
-// From the locks of `held` to those that their waiters hold, and so on.
-std::vector<BlockedHolder> find_deadlock(lock::LockInspector& inspector, lock::Poller& poller,
-                                         const Hold& wanted, const std::vector<Hold>& held,
-                                         TimePoint deadline) {
-  std::vector<Step> steps;
-  for (const Hold& hold : held) steps.push_back({hold, {}});
-  for (size_t i = 0; i < std::min(steps.size(), kMostQueues); ++i) {
-    const Step step = steps[i];
-    auto name = lock::LockName::parse(step.hold.name);
-    if (!name || step.chain.size() == kMostSteps) continue;
-    auto seen =
-        lock::finish(poller, inspector.inspect({*std::move(name)}), deadline, inspector.server());
-    if (!seen) return {};
-    if (!is_held_alone(*seen, step.hold)) continue;
-    for (const lock::Waiter& waiter : seen->waiters) {
-      const Record record = decode_record(waiter.record);
-      for (const Hold& hold : record.holds) {
-        std::vector<BlockedHolder> chain{blocked(hold, waiter, record, step.hold.name)};
-        chain.insert(chain.end(), step.chain.begin(), step.chain.end());
-        if (hold == wanted) return chain;
-        if (!contains(steps, hold)) steps.push_back({hold, std::move(chain)});
-      }
-    }
-  }
-  return {};
-}
-
-std::string deadlock_phrase(const std::vector<BlockedHolder>& chain) {
-  std::string text = in_quotes(chain.front().hold.name);
-  for (const BlockedHolder& link : chain) {
-    text +=
-        util::format("{} is held by {}, which waits for {}",
-                     &link == &chain.front() ? "" : ", which", link.who, in_quotes(link.waits_for));
-  }
-  return text;
+void mark_deadlocks(Session& session, std::vector<LockView>& locks) {
+  constexpr Millis kTimeout{1000};
+  if (session.servers() > 1) return;
+  lock::SystemPoller poller;
+  const ReadLock read = lock_reader(session.store(), poller, poller.now() + kTimeout);
+  for (LockView& lock : locks) lock.deadlock = deadlock_of(read, lock);
 }
 
 DeadlockWatch::DeadlockWatch(run::Plan& plan, Session& session, const run::Signals& signals)
@@ -97,18 +45,19 @@ std::optional<std::string> DeadlockWatch::look(const lock::Holder& holder) {
   const TimePoint now = poller.now();
   if (!next_) next_ = now + kFirst;
   if (reported_ || now < *next_) return std::nullopt;
-  auto chain = find_deadlock(inspector_, poller, {name_.text(), holder.owner}, held_,
-                             std::min(deadline_, now + kTimeout));
+  auto chain = find_deadlock(lock_reader(inspector_, poller, std::min(deadline_, now + kTimeout)),
+                             {name_.text(), holder.owner}, held_);
   next_ = now + (chain.empty() ? kEvery : kAgain);
   reported_ = found_.add(std::move(chain));
   if (!reported_) return std::nullopt;
   const std::string text =
       util::format("{}, which this run holds: {} can go on", deadlock_phrase(found_.last()),
                    found_.last().size() == 1 ? "neither" : "none of them");
-  if (deadline_ == TimePoint::max()) return text;
+  constexpr const char* kRemedy = "; to end this, stop one of these runs";
+  if (deadline_ == TimePoint::max()) return text + kRemedy;
   return util::format(
-      "{} until this wait ends, in {}", text,
-      util::format_rough_duration(std::chrono::duration_cast<Millis>(deadline_ - now)));
+      "{} until this wait ends, in {}{}", text,
+      util::format_rough_duration(std::chrono::duration_cast<Millis>(deadline_ - now)), kRemedy);
 }
 
 Millis DeadlockWatch::remaining(TimePoint now) const {

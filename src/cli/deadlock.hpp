@@ -5,33 +5,19 @@
 #include <utility>
 #include <vector>
 
-#include "cli/output/record.hpp"
+#include "cli/output/deadlock.hpp"
 #include "cli/session.hpp"
 #include "lock/inspector.hpp"
 #include "run/run.hpp"
 
-// Runs that wait for each other: each waits for a lock that it takes inside of one that the next
-// one waits for. Only exclusive locks of one server are looked at.
+// How runs that wait for each other are found at the server.
 namespace rlock::cli {
 
-// Somebody who holds `hold`, and waits for `waits_for` inside of it.
-struct BlockedHolder {
-  Hold hold;
-  std::string who;  // printable
-  std::string waits_for;
-  std::string waiter;  // its owner there
+// Reads one lock after the other, until `deadline`. Both must outlive it.
+ReadLock lock_reader(lock::LockInspector& inspector, lock::Poller& poller, TimePoint deadline);
 
-  bool operator==(const BlockedHolder&) const = default;
-};
-
-// How the holder of `wanted` waits, perhaps for others who wait, for one of `held`: from the holder
-// of `wanted` on. Empty: it does not, or nobody could say so by `deadline`.
-std::vector<BlockedHolder> find_deadlock(lock::LockInspector& inspector, lock::Poller& poller,
-                                         const Hold& wanted, const std::vector<Hold>& held,
-                                         TimePoint deadline);
-
-// `"b" is held by root@web2, which waits for "a"`
-std::string deadlock_phrase(const std::vector<BlockedHolder>& chain);
+// Sets LockView::deadlock, within a second.
+void mark_deadlocks(Session& session, std::vector<LockView>& locks);
 
 // Chains of looks, one after the other: a queue that moves while it is read may look like a
 // deadlock, so that one counts once a second look finds the same.

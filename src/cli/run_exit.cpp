@@ -102,16 +102,16 @@ class ExitVisitor {
     return not_acquired(context_.conflict_code, "skipped",
                         util::format("{} is {}{}; {}", lock_at(context_),
                                      closed ? "" : "busy" + full_queue(busy.waiters) + ": ",
-                                     holder_phrase(busy.holder), see_status()),
+                                     held_text(busy.holder), see_status()),
                         busy.holder);
   }
 
   RunExit operator()(const lock::TimedOut& late) const {
-    return not_acquired(context_.conflict_code, "timed-out",
-                        util::format("{} is still busy after {} (--wait): {}; {}",
-                                     lock_at(context_), util::format_duration(context_.waited),
-                                     holder_phrase(late.holder), see_status()),
-                        late.holder);
+    return not_acquired(
+        context_.conflict_code, "timed-out",
+        util::format("{} is still busy after {} (--wait): {}; {}", lock_at(context_),
+                     util::format_duration(context_.waited), held_text(late.holder), see_status()),
+        late.holder);
   }
 
   RunExit operator()(const lock::AlreadyDone& done) const {
@@ -302,6 +302,11 @@ class ExitVisitor {
   }
   std::string see_status() const { return "see " + command_line("status"); }
 
+  std::string held_text(const std::optional<lock::Holder>& holder) const {
+    return context_.slots + (context_.slots.empty() ? "" : ", one of them ") +
+           holder_phrase(holder);
+  }
+
   // Of a run that --max-queue kept out of the queue.
   std::string full_queue(uint64_t waiters) const {
     if (!context_.max_queue || waiters < *context_.max_queue) return {};
@@ -332,6 +337,34 @@ MessageContext message_context(const RunSettings& settings, const Session& sessi
           .longer = waits ? longer_wait : kLongerConnect,
           .report = settings.report,
           .format = session.format()};
+}
+
+std::string slots_text(const lock::Snapshot& lock, lock::Limit own) {
+  const auto theirs = limit_of(lock);
+  if (own.mode() != lock::Mode::slots || !theirs || theirs->mode() != lock::Mode::slots) return {};
+  const uint64_t all = std::min(own.value(), theirs->value());
+  if (lock.live_holders < all) return {};
+  return util::format("{} of {} slots are held{}", lock.live_holders, all,
+                      own == *theirs ? ""
+                                     : util::format(" (this run allows {}, a holder {})",
+                                                    own.value(), theirs->value()));
+}
+
+std::string slots_held(const run::RunOutcome& outcome, lock::Limit own, const lock::LockName& name,
+                       const Session& session) {
+  constexpr Millis kTimeout{1000};
+  const auto* busy = std::get_if<lock::Busy>(&outcome);
+  const auto* late = std::get_if<lock::TimedOut>(&outcome);
+  const lock::Holder* holder = busy != nullptr && busy->holder   ? &*busy->holder
+                               : late != nullptr && late->holder ? &*late->holder
+                                                                 : nullptr;
+  if (own.mode() != lock::Mode::slots || holder == nullptr) return {};
+  if (holder->state == lock::HolderState::closed) return {};
+  auto inspector = session.make_server()();
+  lock::SystemPoller poller;
+  const auto seen = lock::finish(poller, inspector->inspect({name}), poller.now() + kTimeout,
+                                 inspector->server());
+  return seen ? slots_text(*seen, own) : "";
 }
 
 std::string unlocked_warning(const Error& error, const MessageContext& context) {

@@ -23,6 +23,7 @@ struct MessageContext {
   std::optional<uint64_t> number{};  // of --supersede
   std::optional<uint64_t> max_queue{};
   std::optional<Millis> max_run{};
+  std::string slots{};  // `2 of 2 slots are held`, of a busy lock that has them
   std::string_view longer = kLongerConnect;  // what makes rlock try for longer
   bool report = false;                       // --report: a failure of the command has a line
   Millis waited{0};
@@ -45,6 +46,12 @@ struct RunExit {
   std::string_view kind{};               // of a JSON error; empty: busy
   std::optional<lock::Holder> holder{};  // of a busy lock
 };
+
+// How many slots are held, and why there are no more, if `outcome` is that the lock is busy: of
+// different limits the smallest one applies. Asks the server.
+std::string slots_held(const run::RunOutcome& outcome, lock::Limit own, const lock::LockName& name,
+                       const Session& session);
+std::string slots_text(const lock::Snapshot& lock, lock::Limit own);
 
 // Why a command is started without the lock.
 std::string unlocked_warning(const Error& error, const MessageContext& context);

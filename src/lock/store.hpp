@@ -136,6 +136,7 @@ struct Waiter {
   std::string record{};
   Ticket ticket{};
   uint64_t servers = 1;  // where it waits
+  Millis silent{0};      // since its last heartbeat, if it has missed one; else 0
 };
 
 // How an owner ended at the server. [docs/PROTOCOL.md, "Release and tombstones"] unknown: where

@@ -47,7 +47,9 @@ if fields.err or first.err then
   call('ZRANGE', HOLDERS, 0, 0)
 end
 local first_end_before = tonumber(first[2] or math.huge)
-local first_beat, first_tombstone = least(ALIVE), math.floor(least(RELEASED) / 16)
+-- Each command names its key in its line, from which rlock reads which key is of a wrong type.
+local first_beat = tonumber(call('ZRANGE', ALIVE, 0, 0, 'WITHSCORES')[2] or math.huge)
+local first_tombstone = math.floor((call('ZRANGE', RELEASED, 0, 0, 'WITHSCORES')[2] or math.huge) / 16)
 local limits_differ = call('ZCARD', LIMITS) ~= n_holders()  -- somebody deleted keys by hand
 call('ZCARD', QUEUE)
 call('HLEN', WHO)

@@ -29,6 +29,13 @@ local function list_holders()
   return page
 end
 
+-- For how long a waiter has been silent, if it is late by half of its slice or more; else 0.
+local function silence(beat_ends)
+  local slices = slices_of(beat_ends)
+  local silent = now - (math.floor(beat_ends) - HEARTBEAT * slices)
+  return silent > SLICE * slices * 3 / 2 and silent or 0
+end
+
 -- Pages count positions in the queue, dead waiters included, so that no live waiter is read twice.
 local function list_waiters()
   local page = {}
@@ -37,7 +44,9 @@ local function list_waiters()
   local queue_rows = call('ZRANGE', QUEUE, waiters_from, int(last), 'WITHSCORES')
   for i = 1, #queue_rows, 2 do
     local owner, line = queue_rows[i], read_line(queue_rows[i])
-    if line and tonumber(call('ZSCORE', ALIVE, owner) or 0) > now then
+    local beat_ends = tonumber(call('ZSCORE', ALIVE, owner) or 0)
+    if line and beat_ends > now then
+      line.silent = silence(beat_ends)
       line.owner, line.waited, line.ticket = owner, now - line.since, tonumber(queue_rows[i + 1])
       page[#page + 1] = line
     end

@@ -364,7 +364,10 @@ class Supervisor {
     // An rlock below reports for itself.
     if (!ended && (command <= 0 || util::runs_our_program(command))) return;
     if (plan_.record_ending) {
-      renewer_.set_record(plan_.record_ending(util::format("goes on after signal {}", cancel_)));
+      const std::string kill =
+          command > 0 ? util::format("; to kill it: kill -KILL {}", command) : "";
+      renewer_.set_record(
+          plan_.record_ending(util::format("goes on after signal {}{}", cancel_, kill)));
     }
     std::optional<Millis> kill_in;
     if (plan_.stop_after) kill_in = *plan_.stop_after - after;

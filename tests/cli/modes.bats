@@ -13,7 +13,9 @@ shown() { rlock status --json "$1" | jq -rc '.locks[0] | [.mode, .slots]'; }
   hold pool --slots 2
   run -0 rlock run -n --slots 2 pool -- true
   another pool --slots 2
-  refuses 75 pool busy "$(id -un)@" -- rlock run -n --slots 2 pool -- touch started
+  refuses 75 pool busy ': 2 of 2 slots are held, one of them held by '"$(id -un)@" -- rlock run -n --slots 2 pool -- touch started
+  refuses 75 pool '2 of 2 slots are held (this run allows 4, a holder 2)' -- rlock run -w 10ms --slots 4 pool -- touch started
+  refuses 75 pool '2 of 2 slots are held (this run allows 4, a holder 2)' -- rlock acquire -n --ttl 1m --slots 4 pool
   let_go pool
 }
 

@@ -134,6 +134,23 @@ rfc3339='^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$'
   let_go due
 }
 
+@test "queue shows the pid of a waiter, and that it is silent, or dead on this host" {
+  hold quiet
+  queue_up quiet
+  run -0 rlock queue quiet
+  [[ ${lines[1]} == *"$(id -un)@"*" $waiter "* && ${lines[1]} != *"["* ]] || fail "$output"
+  kill -KILL "$waiter"
+  eventually gone "$waiter"
+  run -0 rlock queue quiet
+  [[ $output == *"[no such process here] true"* ]] || fail "$output"
+  rlock queue quiet --json | jq -e '.waiters[0].silent_ms == null'
+  moved 8
+  run -0 rlock queue quiet
+  [[ $output =~ \[silent\ [0-9]+(\.[0-9])?s,\ no\ such\ process\ here\]\ true ]] || fail "$output"
+  rlock queue quiet --json | jq -e '.waiters[0].silent_ms >= 8000'
+  let_go quiet
+}
+
 @test "queue without NAME shows the waiters of all locks" {
   own
   run -0 rlock queue

@@ -11,13 +11,19 @@ load helpers/helpers
   eventually waiting 1 b
   run -0 rlock status b
   [[ $output != *deadlock* ]] || fail "$output"
+  [[ $(rlock doctor) == *"ok    deadlocks  "* ]] || fail "$(rlock doctor)"
   echo >b.go
-  eventually grep -qE '"a" is held by [^ ]+, which waits for "b", which this run holds: neither can go on until this wait ends, in 10m$' two
+  eventually grep -qE '"a" is held by [^ ]+ \(pid [0-9]+\), which waits for "b", which this run holds: neither can go on until this wait ends, in 10m; to end this, stop one of these runs$' two
   # If it looked too early it looks again after a minute.
-  eventually grep -qE '^rlock: warning: "b" is held by [^ ]+, which waits for "a", which this run holds: neither can go on$' one
+  eventually grep -qE '^rlock: warning: "b" is held by [^ ]+ \(pid [0-9]+\), which waits for "a", which this run holds: neither can go on; to end this, stop one of these runs$' one
   run -0 rlock status a
   [[ $output == *'deadlock "a" is held by '*', which waits for "b", which is held by '*', which waits for "a"'* ]] || fail "$output"
   rlock status --json a | jq -e '.locks[0].deadlock | startswith("\"a\" is held by ")'
+  [[ $output == *"to end it, stop one of these runs, or break a lock with rlock force-unlock"* ]] || fail "$output"
+  run -0 rlock status
+  [ "$(grep -c '\[deadlock\]' <<<"$output")" -eq 2 ] || fail "$output"
+  rlock doctor --json | jq -e '.deadlocks | .state == "warn" and (.detail | contains("(pid ")) and (.advice | contains("force-unlock"))'
+  run -1 rlock doctor -q --strict
   ends_by TERM "$two"
   ends_with 0 "$one"
   [ "$(grep -c warning: one)" -eq 1 ] || fail "$(cat one)"

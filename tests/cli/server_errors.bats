@@ -145,7 +145,7 @@ another_form() {
   for key in holders limits queue alive who meta released; do
     reset_server
     redis set "rlock:{lock}:$key" "$precious" >/dev/null
-    refuses 65 lock "$SERVER/s"
+    refuses 65 lock "$SERVER/s" "the key rlock:{lock}:$key is used for something else" "redis-cli DEL 'rlock:{lock}:$key'" --prefix
     [ "$(redis get "rlock:{lock}:$key")" = "$precious" ]
     [ "$(redis dbsize)" = 1 ] || fail "$(redis --raw keys '*')"
   done

@@ -72,6 +72,17 @@ CASE("waiters' deadlines are independent and never stack") {
 }
 MUTANT("a heartbeat is not renewed", {"if ticket then beat(owner) end", ""});
 
+CASE("a waiter that is late by half of its slice is shown as silent") {
+  lab.play("A granted; B queued");
+  lab.pass(7'500ms);
+  need(lab.inspect().waiters.at(0).silent == 0ms, "silent too early");
+  lab.pass(1ms);
+  need(lab.inspect().waiters.at(0).silent == 7'501ms, "not silent");
+  lab.play("B queued");
+  need(lab.inspect().waiters.at(0).silent == 0ms, "silent after a heartbeat");
+}
+MUTANT("a silent waiter is not shown", {"silent > SLICE * slices * 3 / 2 and silent or 0", "0"});
+
 // 10,000 waiters died; the one alive behind them is served at once.
 CASE("the one alive behind 10,000 dead is served at once") {
   lab.play("A granted; B queued; B cancelled");

@@ -114,7 +114,7 @@ class Cancel(Trees):
         command = int(read("command"))
         until(lambda: "the command goes on 1s after signal 15 was passed on" in (text := read("errors"))
               and text.endswith(f"send KILL to pid {command}\n"), "the line")
-        until(lambda: "ending, goes on after signal 15"
+        until(lambda: "ending, goes on after signal 15; to kill it: kill -KILL "
               in self.run_program([RLOCK, "status", "ignored"]).stdout, "the state")
         send(holder.pid, signal.SIGTERM)
         self.assertIsNone(holder.poll())

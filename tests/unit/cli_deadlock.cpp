@@ -21,7 +21,7 @@ lock::Snapshot lock_of(const std::vector<std::string>& holders,
     holder.limit = lock::Limit::exclusive();
     lock.holders.push_back(holder);
   }
-  Record record;
+  Record record{"web2", "root", 812, {}, {}, {}};
   record.holds = waiter_holds;
   lock::Waiter waiter;
   waiter.owner = "waiter";
@@ -51,7 +51,7 @@ const Hold kHeld{"a", "ann"};
 
 std::vector<BlockedHolder> found_in(Locks& locks) {
   test::FakePoller poller;
-  return find_deadlock(locks, poller, kWanted, {kHeld}, TimePoint::max());
+  return find_deadlock(lock_reader(locks, poller, TimePoint::max()), kWanted, {kHeld});
 }
 
 }  // namespace
@@ -63,6 +63,7 @@ TEST_CASE("the holder of the wanted lock that waits for ours is a deadlock") {
   REQUIRE(chain.size() == 1);
   CHECK(chain.front().hold == kWanted);
   CHECK(chain.front().waits_for == "a");
+  CHECK(deadlock_phrase(chain) == "\"b\" is held by root@web2 (pid 812), which waits for \"a\"");
 }
 
 TEST_CASE("a lock with another holder beside us, or with room for one, is no part of a deadlock") {

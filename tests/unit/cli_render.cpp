@@ -97,19 +97,30 @@ TEST_CASE("a holder whose processes do not end is shown as ending, and why") {
 TEST_CASE("the queue is shown in order with the owners that --remove takes") {
   const std::vector<lock::Waiter> waiters{test::waiter(), test::waiter()};
   CHECK(queue_text({"nightly", waiters}, 80) ==
-        "#  WHO       WAITING  COMMAND    OWNER\n"
-        "1  bob@web2  1.5s     make test  0123456789abcdef0123456789abcdef\n"
-        "2  bob@web2  1.5s     make test  0123456789abcdef0123456789abcdef\n");
+        "#  WHO       PID  WAITING  COMMAND    OWNER\n"
+        "1  bob@web2  99   1.5s     make test  0123456789abcdef0123456789abcdef\n"
+        "2  bob@web2  99   1.5s     make test  0123456789abcdef0123456789abcdef\n");
   const std::vector<QueueView> queues{{"nightly", waiters}, {"x", {test::waiter()}}};
   CHECK(queue_table(queues, NameColumn::shown, 200) ==
-        "NAME     #  WHO       WAITING  COMMAND    OWNER\n"
-        "nightly  1  bob@web2  1.5s     make test  0123456789abcdef0123456789abcdef\n"
-        "nightly  2  bob@web2  1.5s     make test  0123456789abcdef0123456789abcdef\n"
-        "x        1  bob@web2  1.5s     make test  0123456789abcdef0123456789abcdef\n");
-  CHECK(queue_text({"nightly", waiters, {Millis(0)}}, 80) ==
-        "#  WHO       WAITING  STARTS IN  COMMAND    OWNER\n"
-        "1  bob@web2  1.5s     soon       make test  0123456789abcdef0123456789abcdef\n"
-        "2  bob@web2  1.5s     -          make test  0123456789abcdef0123456789abcdef\n");
+        "NAME     #  WHO       PID  WAITING  COMMAND    OWNER\n"
+        "nightly  1  bob@web2  99   1.5s     make test  0123456789abcdef0123456789abcdef\n"
+        "nightly  2  bob@web2  99   1.5s     make test  0123456789abcdef0123456789abcdef\n"
+        "x        1  bob@web2  99   1.5s     make test  0123456789abcdef0123456789abcdef\n");
+  CHECK(queue_text({"nightly", waiters, {Millis(0)}}, 100) ==
+        "#  WHO       PID  WAITING  STARTS IN  COMMAND    OWNER\n"
+        "1  bob@web2  99   1.5s     soon       make test  0123456789abcdef0123456789abcdef\n"
+        "2  bob@web2  99   1.5s     -          make test  0123456789abcdef0123456789abcdef\n");
+  lock::Waiter silent = test::waiter();
+  silent.silent = Millis(9'000);
+  CHECK(contains(queue_text({"nightly", {silent}}, 80), "1.5s     [silent 9s] make test"));
+}
+
+TEST_CASE("a lock whose runs wait for each other is marked, and says what to do") {
+  LockView lock{"nightly", test::snapshot({test::holder()}, 1)};
+  CHECK_FALSE(contains(status_table({lock}, 200), "deadlock"));
+  lock.deadlock = "it is held by a, which waits for it";
+  CHECK(contains(status_table({lock}, 200), "[deadlock] make deploy"));
+  CHECK(contains(lock_details(lock, 200), "to end it, stop one of these runs"));
 }
 
 TEST_CASE("a waiter can expect the lock when so many runs have ended as are before it") {

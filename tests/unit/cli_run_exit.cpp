@@ -36,6 +36,22 @@ void check_complete(const RunExit& run_exit) {
 
 }  // namespace
 
+TEST_CASE("a full lock with slots says how many are held, and whose limit applies") {
+  auto full = [](std::vector<uint64_t> limits, uint64_t own) {
+    std::vector<lock::Holder> holders;
+    for (uint64_t limit : limits) {
+      holders.push_back(test::holder());
+      holders.back().limit = lock::Limit::slots(limit);
+    }
+    return slots_text(test::snapshot(holders, 0), lock::Limit::slots(own));
+  };
+  CHECK(full({4, 2}, 4) == "2 of 2 slots are held (this run allows 4, a holder 2)");
+  CHECK(full({4, 4}, 2) == "2 of 2 slots are held (this run allows 2, a holder 4)");
+  CHECK(full({2, 2}, 2) == "2 of 2 slots are held");
+  CHECK(full({3, 3}, 3).empty());
+  CHECK(slots_text(test::snapshot({test::holder()}, 0), lock::Limit::slots(2)).empty());
+}
+
 TEST_CASE(
     "a run that ends without guard or renewal thread reports what runs on and stays locked (exit "
     "71)") {

@@ -366,6 +366,45 @@ TEST_CASE("only the lock that is opened has its waiters read") {
   }
 }
 
+TEST_CASE(
+    "the first waiters are read where a screen shows them, to find runs that wait for each other") {
+  CountingInspector server;
+  server.names = names_of(1);
+  WatchModel model({});
+  WatchClient client(server, model, {});
+  TimePoint now = kStart;
+  OnScreen screen;
+  screen.estimates = true;
+  run_for(client, now, Millis(5000), screen);
+  REQUIRE(server.asked.size() > 1);
+  CHECK(server.asked.front().waiters_page == 0);
+  CHECK(server.asked.back().waiters_page == 16);
+}
+
+TEST_CASE("runs that wait for each other are marked in the table") {
+  auto seen = [](const char* owner, const Hold& waiter_holds) {
+    lock::Holder holder = test::holder();
+    holder.owner = owner;
+    lock::Snapshot lock = test::snapshot({holder}, 1);
+    Record record{"web2", "root", 812, {}, {}, {}};
+    record.holds = {waiter_holds};
+    lock.waiters = {test::waiter()};
+    lock.waiters.front().record = encode_record(record);
+    return lock;
+  };
+  WatchModel model = model_with({"a", "b"});
+  model.see("a", view("a", seen("ann", {"b", "bob"})), kStart);
+  model.mark_deadlocks();
+  CHECK_FALSE(contains(texts(model, {"c"}, 200, 10)[3], "[deadlock]"));
+  model.see("b", view("b", seen("bob", {"a", "ann"})), kStart);
+  model.mark_deadlocks();
+  CHECK(contains(texts(model, {"c"}, 200, 10)[3], "[deadlock] make deploy"));
+  CHECK(contains(texts(model, {"c"}, 200, 10)[4], "[deadlock] make deploy"));
+  model.see("b", view("b", test::snapshot({}, 0)), kStart);
+  model.mark_deadlocks();
+  CHECK_FALSE(contains(texts(model, {"c"}, 200, 10)[3], "[deadlock]"));
+}
+
 TEST_CASE("an outage is reported with its beginning, tried more and more rarely, and ends") {
   CountingInspector server;
   server.names = names_of(2);

@@ -176,6 +176,7 @@ Result<Report> acquire(RunSettings settings, Session& session, run::Signals& sig
     if (called_off && background_renewer) return background_renewer->gone();
     MessageContext context = message_context(settings, session);
     context.waited = std::chrono::duration_cast<Millis>(BootClock::now() - start);
+    context.slots = slots_held(*not_acquired, plan.claim.limit, plan.claim.name, session);
     return report_not_acquired(*not_acquired, context, verbosity_of(choices));
   }
   return report_acquired(std::get<run::HeldLock>(acquired), settings, std::move(background_renewer),

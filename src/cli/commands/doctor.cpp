@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cli/commands/commands.hpp"
+#include "cli/deadlock.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/json.hpp"
 #include "cli/settings/config.hpp"
@@ -65,21 +66,27 @@ struct Host {
   Check contain_user = contain_check(run::Contain::as_user);
 };
 
+// What concerns all servers.
+struct Whole {
+  std::optional<Check> independence{};  // of several
+  std::optional<Check> deadlocks{};     // of one; none where it is not fit to be asked
+};
+
 std::string text_of(const std::string& url_place, const std::vector<Diagnosis>& servers,
-                    const std::optional<Check>& independence, const Host& host) {
+                    const Whole& whole, const Host& host) {
   std::string text = "the URL comes from " + util::printable(url_place) + "\n";
   for (const Diagnosis& server : servers) {
     text += util::printable(server.server) + "\n";
     for (const Check& check : server.checks) text += check_line(check);
   }
-  if (independence) text += "all servers\n" + check_line(*independence);
+  if (whole.independence) text += "all servers\n" + check_line(*whole.independence);
+  if (whole.deadlocks) text += "all locks\n" + check_line(*whole.deadlocks);
   return text + "this host\n" + check_line(host.proc) + check_line(host.contain) +
          check_line(host.contain_user);
 }
 
 std::string doctor_json(const std::string& url_place, const std::vector<Diagnosis>& servers,
-                        const std::optional<Check>& independence, const Host& host,
-                        const std::string& acl_rule) {
+                        const Whole& whole, const Host& host, const std::string& acl_rule) {
   Json list = Json::array();
   for (const Diagnosis& server : servers) {
     Json checks = Json::array();
@@ -88,23 +95,52 @@ std::string doctor_json(const std::string& url_place, const std::vector<Diagnosi
   }
   return document({{"url_place", url_place},
                    {"servers", std::move(list)},
-                   {"independence", independence ? check_json(*independence) : Json()},
+                   {"independence", whole.independence ? check_json(*whole.independence) : Json()},
+                   {"deadlocks", whole.deadlocks ? check_json(*whole.deadlocks) : Json()},
                    {"proc", check_json(host.proc)},
                    {"contain", check_json(host.contain)},
                    {"contain_user", check_json(host.contain_user)},
                    {"acl_rule", acl_rule}});
 }
 
-bool failed(const std::vector<Diagnosis>& servers, const std::optional<Check>& independence,
-            const Choices& choices) {
-  const bool strict = choices.has(Opt::strict);
-  auto is_bad = [strict](const Check& check) {
-    return check.grade == Grade::fail || (strict && check.grade == Grade::warn);
-  };
-  return is_bad(proc_check()) || (independence && is_bad(*independence)) ||
-         std::any_of(servers.begin(), servers.end(), [&](const Diagnosis& server) {
-           return std::any_of(server.checks.begin(), server.checks.end(), is_bad);
-         });
+bool any_has(const std::vector<Diagnosis>& servers, Grade least) {
+  return std::any_of(servers.begin(), servers.end(), [&](const Diagnosis& server) {
+    return std::any_of(server.checks.begin(), server.checks.end(),
+                       [&](const Check& check) { return check.grade >= least; });
+  });
+}
+
+bool failed(const std::vector<Diagnosis>& servers, const Whole& whole, bool strict) {
+  const Grade least = strict ? Grade::warn : Grade::fail;
+  auto is_bad = [&](const std::optional<Check>& check) { return check && check->grade >= least; };
+  return is_bad(proc_check()) || is_bad(whole.independence) || is_bad(whole.deadlocks) ||
+         any_has(servers, least);
+}
+
+Result<std::vector<LockView>> locks_in_use(Session& session) {
+  TRY(auto all, all_names(session, ListedNames::in_use));
+  const auto names = selected(std::move(all.names));
+  auto snapshots = inspect_holders(session, names);
+  std::vector<LockView> locks;
+  for (size_t i = 0; i < names.size(); ++i) {
+    locks.push_back({names[i].text(), std::move(snapshots[i]), session.format()});
+  }
+  return locks;
+}
+
+// Runs that wait for each other. Nothing over a quorum, whose locks are not looked at for this.
+std::optional<Check> deadlocks(redis::OpenOptions options) {
+  constexpr const char* kCheck = "deadlocks";
+  if (options.urls.size() > 1) return std::nullopt;
+  auto session = Session::open(std::move(options));
+  auto locks = session ? locks_in_use(*session) : Result<std::vector<LockView>>(session.error());
+  if (!locks) return Check{kCheck, Grade::warn, "not tested: " + locks.error().text, "try again"};
+  mark_deadlocks(*session, *locks);
+  auto found = std::find_if(locks->begin(), locks->end(),
+                            [](const LockView& lock) { return !lock.deadlock.empty(); });
+  if (found == locks->end()) return Check{kCheck, Grade::ok, "no runs wait for each other"};
+  return Check{kCheck, Grade::warn, found->deadlock,
+               "stop one of these runs, or break a lock with rlock force-unlock"};
 }
 
 // Examines each target of the URLs and checks what it finds there.
@@ -182,13 +218,14 @@ Result<Report> doctor_command(const Invocation& invocation) {
                 run::lease_settings(run.plan.claim, run.plan.kill_after, run.plan.watchdog));
   for (const redis::ServerTarget& target : targets) std::visit(doctor, target);
   const std::vector<Diagnosis> servers = doctor.diagnoses();
-  const std::optional<Check> independence = doctor.independence();
-  const int code = failed(servers, independence, choices) ? kFailed : 0;
+  Whole whole{doctor.independence()};
+  if (!any_has(servers, Grade::fail)) whole.deadlocks = deadlocks(options);
+  const int code = failed(servers, whole, choices.has(Opt::strict)) ? kFailed : 0;
   const std::string url_place = effective_setting(Opt::url, choices, system_getenv).place;
   return Report{[=, rule = doctor.acl_rule()] {
-                  return doctor_json(url_place, servers, independence, Host(), rule);
+                  return doctor_json(url_place, servers, whole, Host(), rule);
                 },
-                [=] { return text_of(url_place, servers, independence, Host()); }, code};
+                [=] { return text_of(url_place, servers, whole, Host()); }, code};
 }
 
 }  // namespace rlock::cli

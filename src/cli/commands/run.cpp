@@ -196,6 +196,7 @@ int run_under_lock(RunSettings settings, Session& session, run::Signals& signals
   if (run::LeaseEnd* lease = lost_lease(outcome)) {
     find_new_holder(*lease, claim, observer, session);
   }
+  context.slots = slots_held(outcome, claim.limit, name, session);
   const RunExit run_exit = to_exit(outcome, context);
   if (!run_exit.event.empty()) observer.report_attempt_end(run_exit.event, run_exit.message);
   observer.finish_log();

@@ -99,17 +99,6 @@ Result<std::vector<LockView>> inspect_locks(Session& session,
   return locks;
 }
 
-// Whether its holder waits, inside of another lock, for one of the waiters.
-std::string deadlock_of(Session& session, const LockView& lock) {
-  constexpr Millis kTimeout{1000};
-  if (!lock.snapshot || lock.snapshot->holders.size() != 1) return {};
-  if (lock.format != redis::Format::native || lock.snapshot->live_waiters == 0) return {};
-  const Hold hold{lock.name, lock.snapshot->holders.front().owner};
-  lock::SystemPoller poller;
-  const auto chain = find_deadlock(session.store(), poller, hold, {hold}, poller.now() + kTimeout);
-  return chain.empty() ? std::string() : deadlock_phrase(chain);
-}
-
 // Leaves out locks that vanished after the listing.
 Status add_listed(StatusResult& result, Session& session, const StatusSettings& settings,
                   ListingProgress& progress) {
@@ -146,10 +135,8 @@ Result<StatusResult> collect_locks(Session& session, const StatusSettings& setti
   ListingProgress progress(settings);
   StatusResult result;
   TRY(result.locks, inspect_locks(session, settings.locks.names, progress));
-  for (LockView& lock : result.locks) {
-    if (!settings.quiet && session.servers() == 1) lock.deadlock = deadlock_of(session, lock);
-  }
   if (settings.locks.is_listing()) TRY_STATUS(add_listed(result, session, settings, progress));
+  if (!settings.quiet) mark_deadlocks(session, result.locks);
   return result;
 }
 

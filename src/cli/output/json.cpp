@@ -213,6 +213,7 @@ Json waiter_json(const QueueView& queue, size_t at) {
       {{"traceparent", record.traceparent},
        {"since", waiter.since},
        {"waiting_ms", waiter.waiting},
+       {"silent_ms", null_if(waiter.silent == Millis(0), waiter.silent)},
        {"mode", to_string(waiter.limit.mode())},
        {"supersede", record.supersede},
        {"urgent_ms", record.urgent},

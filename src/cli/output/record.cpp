@@ -232,8 +232,8 @@ std::string pid_and_place(const Record& record) {
 }
 
 bool is_gone(const Record& record) {
-  if (!record.pid || !record.processes || record.host != own_record().host) return false;
-  if (record.processes != own_processes()) return false;
+  if (!record.pid || !record.processes || record.processes != own_processes()) return false;
+  if (record.host != own_record().host) return false;
   return kill(static_cast<pid_t>(*record.pid), 0) != 0 && errno == ESRCH;
 }
 

@@ -70,7 +70,7 @@ Cells lock_cells(const LockView& lock) {
           pid_text(record),
           shown->since.ms == 0 ? "-" : util::format_duration(shown->held),
           waiting_count(lock),
-          remarks + command_and_reason(record)};
+          deadlock_remark(lock) + remarks + command_and_reason(record)};
 }
 
 std::string holder_text(const Record& record) {
@@ -181,14 +181,26 @@ Cells closing_cells(const lock::Closing& closing) {
           opened ? "opened" : "closed", who_or_dash(by), by.reason.value_or("")};
 }
 
+// `[silent 9s, no such process here] `, of a waiter that may be dead.
+std::string life_remark(const lock::Waiter& waiter, const Record& record) {
+  std::string text;
+  if (waiter.silent > Millis(0)) text = "silent " + util::format_duration(waiter.silent);
+  if (is_gone(record)) text += (text.empty() ? "" : ", ") + std::string("no such process here");
+  return text.empty() ? text : util::format("[{}] ", text);
+}
+
 Cells waiter_cells(const lock::Waiter& waiter, size_t position, uint64_t servers) {
   const Record record = decode_record(waiter.record);
-  std::string remarks = place_remark(record);
+  std::string remarks = life_remark(waiter, record) + place_remark(record);
   if (waiter.servers < servers) {
     remarks = util::format("[{} of {}] {}", waiter.servers, servers, remarks);
   }
-  return {std::to_string(position), who_or_dash(record), util::format_duration(waiter.waiting),
-          remarks + command_and_reason(record), waiter.owner};
+  return {std::to_string(position),
+          who_or_dash(record),
+          pid_text(record),
+          util::format_duration(waiter.waiting),
+          remarks + command_and_reason(record),
+          waiter.owner};
 }
 
 std::string start_text(const QueueView& queue, size_t at) {
@@ -288,6 +300,10 @@ std::string command_and_reason(const Record& record) {
   return util::format("{}{}({})", text, text.empty() ? "" : " ", *record.reason);
 }
 
+std::string deadlock_remark(const LockView& lock) {
+  return lock.deadlock.empty() ? "" : "[deadlock] ";
+}
+
 std::string status_table(const std::vector<LockView>& locks, size_t width) {
   Table table({{"NAME", 24},
                {"STATE", 8},
@@ -352,6 +368,9 @@ std::string lock_details(const LockView& lock, size_t width) {
   }
   if (snapshot.closure) details.add("closed", closure_text(snapshot));
   details.add("deadlock", lock.deadlock);
+  details.add("", lock.deadlock.empty() ? ""
+                                        : "to end it, stop one of these runs, or break a lock with "
+                                          "rlock force-unlock");
   add_last_ends(details, snapshot);
   details.add("number", newest_text(snapshot));
   if (snapshot.servers > 1) add_quorum(details, snapshot);
@@ -364,15 +383,15 @@ std::string queue_table(std::span<const QueueView> queues, NameColumn name_colum
   const bool named = name_column == NameColumn::shown;
   const bool forecast = std::any_of(queues.begin(), queues.end(),
                                     [](const QueueView& queue) { return !queue.starts.empty(); });
-  std::vector<Table::Column> columns{
-      {"#", 6}, {"WHO", 20}, {"WAITING", 7}, {"COMMAND", 24}, {"OWNER"}};
-  if (forecast) columns.insert(columns.begin() + 3, {"STARTS IN", 9});
+  std::vector<Table::Column> columns{{"#", 6},       {"WHO", 20},     {"PID", 7},
+                                     {"WAITING", 7}, {"COMMAND", 24}, {"OWNER"}};
+  if (forecast) columns.insert(columns.begin() + 4, {"STARTS IN", 9});
   if (named) columns.insert(columns.begin(), {"NAME", 24});
   Table table(columns);
   for (const QueueView& queue : queues) {
     for (size_t i = 0; i < queue.waiters.size(); ++i) {
       Cells cells = waiter_cells(queue.waiters[i], i + 1, servers);
-      if (forecast) cells.insert(cells.begin() + 3, start_text(queue, i));
+      if (forecast) cells.insert(cells.begin() + 4, start_text(queue, i));
       if (named) cells.insert(cells.begin(), queue.name);
       table.add(std::move(cells));
     }

@@ -27,6 +27,9 @@ std::string queue_table(std::span<const QueueView> queues, NameColumn name_colum
 // How many wait for a lock that was read; `-` where its format has no queue.
 std::string waiting_count(const LockView& lock);
 
+// In front of the command, in a table; empty where there is no deadlock.
+std::string deadlock_remark(const LockView& lock);
+
 // The command, and the reason where one was given.
 std::string command_and_reason(const Record& record);
 

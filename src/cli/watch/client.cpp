@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "cli/output/deadlock.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
 
@@ -55,6 +56,14 @@ Result<T> result_of(lock::InFlight<T> request, TimePoint now, const std::string&
   if (request->advance(now)) return request->take();
   return Error{ErrorKind::unavailable, server + ": no answer in " + util::format_duration(limit),
                Retry::later};
+}
+
+// The first waiters of a lock show whether runs wait for each other.
+constexpr uint64_t kWaitersOfDeadlock = 16;
+
+bool is_waited_for(const WatchedLock& watched) {
+  return watched.lock && watched.lock->snapshot && watched.lock->snapshot->servers == 1 &&
+         watched.lock->snapshot->live_waiters > 0;
 }
 
 }  // namespace
@@ -117,6 +126,19 @@ std::optional<Change> WatchModel::see(const std::string& name, LockView lock, Ti
                 watched.lock};
 }
 
+void WatchModel::mark_deadlocks() {
+  const ReadLock read = [this](const lock::LockName& name) {
+    const WatchedLock* watched = find(name.text());
+    const bool known = watched != nullptr && watched->lock && watched->lock->snapshot;
+    return known ? std::optional(*watched->lock->snapshot) : std::nullopt;
+  };
+  for (auto& [name, watched] : locks_) {
+    const bool waited_for =
+        watched.lock && watched.lock->snapshot && !watched.lock->snapshot->waiters.empty();
+    if (watched.lock) watched.lock->deadlock = waited_for ? deadlock_of(read, *watched.lock) : "";
+  }
+}
+
 void WatchModel::learn(const std::string& name, const lock::HistoryRows& runs) {
   auto found = locks_.find(name);
   if (found == locks_.end()) return;
@@ -155,7 +177,9 @@ const WatchedLock* WatchModel::find(const std::string& name) const {
 lock::InspectCall WatchClient::call_for(const WatchedLock& watched, const OnScreen& screen) const {
   lock::InspectCall call{watched.name};
   call.holders_page = options_.holders_page;
-  call.waiters_page = screen.opened == watched.name.text() ? screen.waiters : 0;
+  call.waiters_page = screen.opened == watched.name.text()         ? screen.waiters
+                      : screen.estimates && is_waited_for(watched) ? kWaitersOfDeadlock
+                                                                   : 0;
   return call;
 }
 
@@ -282,6 +306,7 @@ std::vector<Change> WatchClient::finish_batch(TimePoint now) {
     auto change = model_.see(batch_names_[i], std::move(lock), asked_at_);
     if (change) changes.push_back(*std::move(change));
   }
+  model_.mark_deadlocks();
   return changes;
 }
 

@@ -30,6 +30,8 @@ class WatchModel {
   void add(const lock::NamesPage& page);
   // A look at one lock. What has changed since the last one.
   std::optional<Change> see(const std::string& name, LockView lock, TimePoint asked_at);
+  // Which of the locks that were seen, with their waiters, are part of a deadlock.
+  void mark_deadlocks();
   // `runs` in any order; the history of the run that now holds the lock.
   void learn(const std::string& name, const lock::HistoryRows& runs);
   // Drops locks of the listing that have been free for a while.

@@ -200,13 +200,14 @@ std::vector<std::string> cells_of(const WatchedLock& watched, TimePoint now) {
           end_text(watched, *shown),
           waiting,
           age,
-          command_and_reason(decode_record(shown->record))};
+          deadlock_remark(lock) + command_and_reason(decode_record(shown->record))};
 }
 
 LineStyle style_of(const WatchedLock& watched, const FrameInput& input) {
   if (watched.name.text() == input.cursor.selected) return LineStyle::selected;
   const std::string state = state_text(watched);
-  if (state == "error" || state == "broken") return LineStyle::alarm;
+  if (state == "error" || state == "broken" || !watched.lock->deadlock.empty())
+    return LineStyle::alarm;
   return state == "free" || input.state.outage ? LineStyle::faint : LineStyle::plain;
 }
 

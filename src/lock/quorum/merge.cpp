@@ -357,7 +357,15 @@ void add_waiters(Snapshot& all, const Replies<Snapshot>& replies) {
   auto longer = [](const Waiter& a, const Waiter& b) { return a.waiting > b.waiting; };
   std::set<std::string> holding;
   for (const Holder& holder : all.holders) holding.insert(holder.owner);
+  std::map<std::string, Millis> silent;  // where its last heartbeat came
+  for (const Snapshot* one : answers(replies)) {
+    for (const Waiter& waiter : one->waiters) {
+      Millis& least = silent.try_emplace(waiter.owner, waiter.silent).first->second;
+      least = std::min(least, waiter.silent);
+    }
+  }
   for (Waiter& waiter : by_owner(replies, &Snapshot::waiters, longer)) {
+    waiter.silent = silent[waiter.owner];
     if (!holding.contains(waiter.owner)) all.waiters.push_back(std::move(waiter));
   }
   std::sort(all.waiters.begin(), all.waiters.end(), [](const Waiter& a, const Waiter& b) {

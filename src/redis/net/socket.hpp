@@ -182,7 +182,10 @@ class Stream {
   virtual pollfd wants(Sending sending) const = 0;
 
   // What is missing from a peer that has not answered in time.
-  virtual Error silence() const { return {ErrorKind::unavailable, "no answer", Retry::later}; }
+  virtual Error silence() const {
+    return {ErrorKind::unavailable, "no answer: stopped, swapping or busy; look at its log",
+            Retry::later};
+  }
 
   // When the peer's certificate expires; nothing without TLS, and before the handshake.
   virtual std::optional<std::chrono::system_clock::time_point> certificate_end() const {

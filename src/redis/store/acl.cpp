@@ -32,12 +32,20 @@ std::string joined(const Commands& commands, std::string_view between) {
 // How a server names a line of a script.
 constexpr std::string_view kScriptLine = "user_script:";
 
-// The line of the script where it stopped; 0 where the server does not say.
+// The number of the line of the script where it stopped; 0 where the server does not say.
 size_t line_number(std::string_view error) {
   size_t at = error.find(kScriptLine);
   if (at == error.npos) return 0;
   error.remove_prefix(at + kScriptLine.size());
   return util::parse_number<size_t>(util::leading_digits(error)).value_or(0);
+}
+
+// The line of the script where it stopped; empty where the server does not say.
+std::string_view line_at(std::string_view error, std::string_view script) {
+  size_t line = line_number(error);
+  if (line == 0) return {};
+  for (; line > 1 && !script.empty(); --line) util::take_until(script, '\n');
+  return util::take_until(script, '\n');
 }
 
 // Where a line of a script comes from, as in `release.lua:34`: the lines `--@ FILE LINE` of its
@@ -100,12 +108,22 @@ std::string with_sources(std::string_view error, std::string_view script) {
 }
 
 std::string command_at(std::string_view error, std::string_view script) {
-  size_t line = line_number(error);
-  if (line == 0) return {};
-  for (; line > 1 && !script.empty(); --line) util::take_until(script, '\n');
   Commands commands;
-  collect(util::take_until(script, '\n'), commands);
+  collect(line_at(error, script), commands);
   return joined(commands, " or ");
+}
+
+std::string key_at(std::string_view error, std::string_view script,
+                   std::span<const std::string> keys) {
+  if (keys.size() == 1) return keys.front();
+  const std::string_view line = line_at(error, script);
+  for (const std::string& key : keys) {
+    std::string variable = key.substr(key.rfind(':') + 1);
+    std::transform(variable.begin(), variable.end(), variable.begin(),
+                   [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+    if (line.find(", " + variable) != line.npos) return key;
+  }
+  return {};
 }
 
 }  // namespace rlock::redis

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,11 @@ inline constexpr const char* kSentinelAcl =
 // The commands in the line of `script` where it stopped according to the server's `error`; empty if
 // that names no line. Redis 7.0 reports the line, but not the command.
 std::string command_at(std::string_view error, std::string_view script);
+
+// Which of `keys` the command in that line names: the script has a variable for each, as QUEUE for
+// `…:queue`. Empty if the line is not known.
+std::string key_at(std::string_view error, std::string_view script,
+                   std::span<const std::string> keys);
 
 // `error` with the file and line of src/lua in the place of each line of `script` that it names, as
 // in `release.lua:34` instead of `user_script:512`.

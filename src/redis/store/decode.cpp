@@ -144,9 +144,14 @@ std::optional<lock::Holder> maybe_holder(Item item) {
 }
 
 lock::Waiter waiter_of(Item item) {
-  return {string_of(item["owner"]),  limit_of(item["limit"]),
-          {item["since"].number()},  std::max(Millis(0), span_of(item["waited"])),
-          string_of(item["record"]), {item["ticket"].count()}};
+  return {string_of(item["owner"]),
+          limit_of(item["limit"]),
+          {item["since"].number()},
+          std::max(Millis(0), span_of(item["waited"])),
+          string_of(item["record"]),
+          {item["ticket"].count()},
+          1,
+          std::max(Millis(0), span_of(item["silent"]))};
 }
 
 lock::Queued queued_of(Item item) {

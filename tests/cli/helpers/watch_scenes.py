@@ -131,7 +131,7 @@ def server_hangs():
     screen.until(lambda: re.search(r"no answer for \d+s$", screen.lines()[1]))
     screen.type("j")
     screen.until("> deploy")
-    screen.until(lambda: "(connected, but no answer)" in " ".join(screen.text().split()))  # on several lines
+    screen.until(lambda: "(connected, but no answer: stopped, swapping or busy; look at its log)" in " ".join(screen.text().split()))  # on several lines
     screen.type("\r")
     screen.until("deploy: held, exclusive")
     os.kill(server, signal.SIGCONT)
