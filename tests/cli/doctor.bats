@@ -27,6 +27,22 @@ advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | 
   [ "$(grep -E '^  (ok|warn|fail) ' <<<"$output" | grep -cv ' version ')" -eq 0 ]
 }
 
+@test "the doctor says which password it used" {
+  own --requirepass pw
+  says_password() { rlock doctor --json | jq -r .password_place; }
+  [ "$(rlock doctor --json -u "unix://$SERVER/s" | jq -r .password_place)" = null ]
+  run -1 rlock doctor
+  [[ ${lines[0]} == "the URL comes from RLOCK_URL, without password" ]] || fail "$output"
+  RLOCK_URL="unix://:pw@$SERVER/s" run -0 rlock doctor
+  [[ ${lines[0]} == "the URL comes from RLOCK_URL, the password from RLOCK_URL" ]] || fail "$output"
+  [ "$(RLOCK_PASSWORD=pw says_password)" = RLOCK_PASSWORD ]
+  echo pw >secret
+  chmod 600 secret
+  [ "$(rlock doctor --json --password-file secret | jq -r .password_place)" = --password-file ]
+  [ "$(RLOCK_PASSWORD=pw RLOCK_URL="unix://:other@$SERVER/s" says_password)" = RLOCK_PASSWORD ]
+  [ "$(RLOCK_PASSWORD='' RLOCK_URL="unix://:pw@$SERVER/s" says_password)" = RLOCK_URL ]
+}
+
 @test "the doctor says whether --contain and --contain=user work here, which is never a fault" {
   run -0 rlock doctor --json
   local form works

@@ -12,6 +12,8 @@
 #include "cli/settings/config.hpp"
 #include "cli/settings/connect.hpp"
 #include "cli/settings/run_settings.hpp"
+#include "redis/net/secret.hpp"
+#include "redis/net/url.hpp"
 #include "redis/open.hpp"
 #include "run/run.hpp"
 #include "util/process.hpp"
@@ -72,9 +74,41 @@ struct Whole {
   std::optional<Check> deadlocks{};     // of one; none where it is not fit to be asked
 };
 
-std::string text_of(const std::string& url_place, const std::vector<Diagnosis>& servers,
-                    const Whole& whole, const Host& host) {
-  std::string text = "the URL comes from " + util::printable(url_place) + "\n";
+// What names the URL, and the password that is sent to its server.
+struct Places {
+  std::string url{};
+  std::optional<std::string> password{};  // none: no password
+};
+
+bool has_password(const redis::Url& url) {
+  const redis::Server* server = redis::server_in(url);
+  return server != nullptr && !server->password.empty();
+}
+
+Places places_of(const redis::OpenOptions& options, const Choices& choices) {
+  auto place_of = [&](Opt id) { return effective_setting(id, choices, system_getenv).place; };
+  Places places{place_of(Opt::url)};
+  if (options.secret) {
+    const bool in_file = choices.has(Opt::password_file);
+    places.password = place_of(in_file ? Opt::password_file : Opt::password_command);
+  } else if (options.password) {
+    // A file has its password where it has the URL.
+    places.password = places.url;
+    for (const char* name : redis::kPasswordVariables) {
+      if (variable(system_getenv, name) == options.password) places.password = name;
+    }
+  } else if (std::any_of(options.urls.begin(), options.urls.end(), has_password)) {
+    places.password = places.url;
+  }
+  return places;
+}
+
+std::string text_of(const Places& places, const std::vector<Diagnosis>& servers, const Whole& whole,
+                    const Host& host) {
+  std::string text = util::printable(
+      util::format("the URL comes from {}, {}", places.url,
+                   places.password ? "the password from " + *places.password : "without password"));
+  text += "\n";
   for (const Diagnosis& server : servers) {
     text += util::printable(server.server) + "\n";
     for (const Check& check : server.checks) text += check_line(check);
@@ -85,7 +119,7 @@ std::string text_of(const std::string& url_place, const std::vector<Diagnosis>& 
          check_line(host.contain_user);
 }
 
-std::string doctor_json(const std::string& url_place, const std::vector<Diagnosis>& servers,
+std::string doctor_json(const Places& places, const std::vector<Diagnosis>& servers,
                         const Whole& whole, const Host& host, const std::string& acl_rule) {
   Json list = Json::array();
   for (const Diagnosis& server : servers) {
@@ -93,7 +127,8 @@ std::string doctor_json(const std::string& url_place, const std::vector<Diagnosi
     for (const Check& check : server.checks) checks.push_back(check_json(check));
     list.push_back({{"server", server.server}, {"checks", std::move(checks)}});
   }
-  return document({{"url_place", url_place},
+  return document({{"url_place", places.url},
+                   {"password_place", places.password ? Json(*places.password) : Json()},
                    {"servers", std::move(list)},
                    {"independence", whole.independence ? check_json(*whole.independence) : Json()},
                    {"deadlocks", whole.deadlocks ? check_json(*whole.deadlocks) : Json()},
@@ -221,11 +256,10 @@ Result<Report> doctor_command(const Invocation& invocation) {
   Whole whole{doctor.independence()};
   if (!any_has(servers, Grade::fail)) whole.deadlocks = deadlocks(options);
   const int code = failed(servers, whole, choices.has(Opt::strict)) ? kFailed : 0;
-  const std::string url_place = effective_setting(Opt::url, choices, system_getenv).place;
-  return Report{[=, rule = doctor.acl_rule()] {
-                  return doctor_json(url_place, servers, whole, Host(), rule);
-                },
-                [=] { return text_of(url_place, servers, whole, Host()); }, code};
+  const Places places = places_of(options, choices);
+  return Report{
+      [=, rule = doctor.acl_rule()] { return doctor_json(places, servers, whole, Host(), rule); },
+      [=] { return text_of(places, servers, whole, Host()); }, code};
 }
 
 }  // namespace rlock::cli
