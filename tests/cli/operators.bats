@@ -395,3 +395,46 @@ breaks() {
   run -0 rlock status many
   [[ $output == *"free"* ]] || fail "$output"
 }
+
+@test "a name that nobody held for 30 days: the commands say so, and which name is near" {
+  rlock run shop/nightly -- true
+  local command
+  for command in "force-unlock --yes" queue history "forget --yes" open; do
+    # shellcheck disable=SC2086 # words
+    run -0 --separate-stderr rlock $command shop/nightyl
+    says "nobody held \"shop/nightyl\" at $SERVER/s in the last 30 days; did you mean \"shop/nightly\"?" || fail "$command: $stderr" || return
+    # shellcheck disable=SC2086
+    run -0 --separate-stderr rlock $command -q shop/nightyl || [ "$status" -eq 1 ]
+    [ -z "$stderr" ] || fail "$command -q: $stderr" || return
+    # shellcheck disable=SC2086
+    run -0 --separate-stderr rlock $command shop/nightly
+    [ -z "$stderr" ] || fail "$command: $stderr" || return
+  done
+  run -0 --separate-stderr rlock status nightly
+  says '"nightly": did you mean "shop/nightly"?'
+  run -0 --separate-stderr rlock status shop/nightyl
+  says '"shop/nightyl": did you mean "shop/nightly"?'
+  run -0 --separate-stderr rlock status --json shop/nightyl
+  [ -z "$stderr" ] || fail "$stderr"
+  for command in release renew; do
+    run -76 --separate-stderr rlock $command nightly --owner 0123456789abcdef0123456789abcdef
+    says 'did you mean "shop/nightly"?'
+  done
+  run -0 --separate-stderr rlock history quite-another
+  says 'nobody held "quite-another"' "30 days"
+  [[ $stderr != *"did you mean"* ]] || fail "$stderr"
+  # Commands that ask often, or make a name known.
+  run -1 --separate-stderr rlock status -q shop/nightyl
+  silent
+  run -3 --separate-stderr rlock check shop/nightyl
+  [ -z "$stderr" ] || fail "$stderr"
+  quietly rlock close -q shop/nightyl --for 1h
+}
+
+@test "a name that nobody held: a server that refuses to list names is no error" {
+  rlock run team/report -- true
+  limited "~rlock:* +@all -scan"
+  run -0 --separate-stderr rlock force-unlock --yes team/reprot
+  says "nobody held"
+  [[ $stderr != *"did you mean"* ]] || fail "$stderr"
+}

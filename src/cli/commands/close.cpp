@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "cli/commands/commands.hpp"
+#include "cli/near_name.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/messages.hpp"
@@ -270,6 +271,11 @@ Result<Report> open_command(const Invocation& invocation) {
   TRY(auto settings, closure_settings(invocation));
   TRY(auto session, Session::open(invocation.choices));
   TRY(auto results, set_closures(session, settings));
+  for (const ClosureResult& result : results) {
+    if (!result.error && !result.before) {
+      report_unknown_name(session, result.name, invocation.choices);
+    }
+  }
   return report_of(results, opened_text(results));
 }
 

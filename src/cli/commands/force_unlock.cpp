@@ -2,6 +2,7 @@
 #include <iterator>
 
 #include "cli/commands/commands.hpp"
+#include "cli/near_name.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/json.hpp"
@@ -278,10 +279,26 @@ Status detect_format(Session& session, const ForceSettings& settings) {
   return Done{};
 }
 
+// A lock that nobody holds may be one that nobody can get.
+Result<Report> nothing_broken(const ForceSettings& settings, Session& session,
+                              const Choices& choices) {
+  TRY(auto seen, inspect_holders(session, settings.name));
+  if (!seen.closure) {
+    report_unknown_name(session, settings.name, choices);
+    return report_reply(settings, lock::NotHeld{}, session.format());
+  }
+  const std::string& name = settings.name.text();
+  const std::string text =
+      util::format("nobody holds {}, but it is {}; to open it: rlock open{} {}\n", in_quotes(name),
+                   closure_phrase(*seen.closure), session.lock_options(), typed_name(name));
+  return Report{[=] { return force_unlock_json(settings.name, lock::Forced{}); },
+                [=] { return text; }};
+}
+
 Result<Report> break_lock(const ForceSettings& settings, Session& session, const Choices& choices) {
   TRY_STATUS(detect_format(session, settings));
   TRY(auto shown, find_targets(settings, session));
-  if (shown.empty()) return report_reply(settings, lock::NotHeld{}, session.format());
+  if (shown.empty()) return nothing_broken(settings, session, choices);
   TRY_STATUS(confirm_break(settings, shown, session, choices));
   TRY(auto reply, force(settings, shown, session));
   return report_reply(settings, reply, session.format());

@@ -1,4 +1,5 @@
 #include "cli/commands/commands.hpp"
+#include "cli/near_name.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/messages.hpp"
@@ -51,6 +52,9 @@ Result<Report> forget(const lock::ForgetCall& call, const Choices& choices) {
   TRY(auto session, Session::open(choices));
   TRY_STATUS(confirm_forget(call, session, choices));
   TRY(auto forgotten, session.change([&](auto& store) { return store.forget(call); }));
+  if (forgotten.marks + forgotten.failures + forgotten.numbers == 0) {
+    report_unknown_name(session, call.name, choices);
+  }
   return Report{[=] { return forget_json(call, forgotten); },
                 [=] { return text_of(call, forgotten); }};
 }

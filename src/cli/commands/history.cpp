@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cli/commands/commands.hpp"
+#include "cli/near_name.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/messages.hpp"
@@ -94,6 +95,7 @@ Result<Report> history_command(const Invocation& invocation) {
   const std::string& name = settings.name->text();
   auto rows = rows_of(*settings.name, settings.runs, session);
   if (!rows) return failure(rows.error(), {name});
+  if (rows->empty()) report_unknown_name(session, *settings.name, invocation.choices);
   return report_of(settings.name, to_history(name, *rows, settings.runs), kSuccess);
 }
 

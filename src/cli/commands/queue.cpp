@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "cli/commands/commands.hpp"
+#include "cli/near_name.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/json.hpp"
@@ -105,8 +106,9 @@ std::string text_of(const QueueView& queue, size_t servers) {
                                        : table_of({&queue, 1}, NameColumn::hidden, servers));
 }
 
-Result<Report> list_queue(const QueueSettings& settings, Session& session) {
+Result<Report> list_queue(const QueueSettings& settings, Session& session, const Choices& choices) {
   TRY(auto queue, read_queue(settings.lock(), session));
+  if (queue.waiters.empty()) report_unknown_name(session, settings.lock(), choices);
   const size_t servers = session.servers();
   return Report{[=, name = settings.name] {
                   return queue_json(name, {&queue, 1}, {}, servers);
@@ -253,9 +255,9 @@ Result<Report> queue_command(const Invocation& invocation) {
   TRY(auto settings, queue_settings(invocation));
   TRY(auto session, Session::open(choices));
   if (!settings.name) return list_queues(session);
-  return reported(
-      settings.change ? change_waiter(settings, session, choices) : list_queue(settings, session),
-      {settings.lock().text()});
+  return reported(settings.change ? change_waiter(settings, session, choices)
+                                  : list_queue(settings, session, choices),
+                  {settings.lock().text()});
 }
 
 }  // namespace rlock::cli

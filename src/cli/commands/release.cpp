@@ -1,4 +1,5 @@
 #include "cli/commands/commands.hpp"
+#include "cli/near_name.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
@@ -50,8 +51,10 @@ Result<Report> release(const LeaseId& lease, const Choices& choices) {
   TRY(auto reply, session.change([&](auto& store) { return store.release(call); }));
   if (reply.run) return held_by_run(lease, *reply.run, session);
   if (reply.ending != lock::OwnerEnd::released) {
-    return no_longer_held(lease, how_ended(reply), present_holder(session, lease.name),
-                          session.server());
+    Error error = no_longer_held(lease, how_ended(reply), present_holder(session, lease.name),
+                                 session.server());
+    error.text += near_name_hint(session, lease.name);
+    return error;
   }
   if (choices.has(Opt::verbose)) {
     print_message(in_quotes(lease.name.text()) + ": released", Weight::notice);

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "cli/commands/commands.hpp"
+#include "cli/near_name.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/messages.hpp"
@@ -132,7 +133,9 @@ Result<Report> renew(RenewSettings& settings, const Choices& choices) {
   TRY_STATUS(complete_call(settings, session));
   TRY(auto reply, session.ask([&](auto& store) { return store.renew(settings.call); }));
   if (const auto* lost = std::get_if<lock::Lost>(&reply)) {
-    return no_longer_ours(settings, *lost, session, choices);
+    Error error = no_longer_ours(settings, *lost, session, choices);
+    error.text += near_name_hint(session, settings.lease.name);
+    return error;
   }
   const auto* renewal = std::get_if<lock::Renewal>(&reply);
   if (renewal == nullptr) {

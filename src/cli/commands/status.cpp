@@ -4,6 +4,7 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/deadlock.hpp"
+#include "cli/near_name.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/json.hpp"
@@ -174,6 +175,17 @@ std::string text_of(const StatusResult& result, const StatusSettings& settings) 
   return text;
 }
 
+// The first name that is not known, at most: each costs a search of the server.
+std::span<const lock::LockName> names_of_no_lock(const StatusResult& result,
+                                                 const StatusSettings& settings) {
+  const auto& names = settings.locks.names;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const LockView& lock = result.locks[i];
+    if (lock.snapshot && !is_known(lock)) return {&names[i], 1};
+  }
+  return {};
+}
+
 int code_of(const StatusResult& result, const StatusSettings& settings) {
   const std::vector<LockView>& locks = result.locks;
   if (!result.missing.empty()) return exit_code(result.missing.front().kind);
@@ -198,6 +210,9 @@ Result<Report> status_command(const Invocation& invocation) {
   report_missing(result.missing);
   for (const LockView& lock : result.locks) {
     if (!lock.snapshot) print_error(lock.snapshot.error(), {lock.name});
+  }
+  for (const lock::LockName& name : names_of_no_lock(result, settings)) {
+    report_near_name(session, name, invocation.choices);
   }
   if (settings.locks.is_listing() && !settings.json) warn_of_silent(result.locks);
   const int code = code_of(result, settings);

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "cli/session.hpp"
+
+namespace rlock::cli {
+
+// Says that nobody held the lock within 30 days, and which name with a similar spelling is known:
+// names are global to a server, and a typing error names another lock. Says nothing with --quiet
+// or --json, nor about the lock of another client; names none if the server refuses to list names.
+void report_unknown_name(Session& session, const lock::LockName& name, const Choices& choices);
+
+// `; did you mean "nightly"?`, for an error about a name that nobody held; empty otherwise.
+std::string near_name_hint(Session& session, const lock::LockName& name);
+
+// Only names the one with a similar spelling, if there is one.
+void report_near_name(Session& session, const lock::LockName& name, const Choices& choices);
+
+}  // namespace rlock::cli
