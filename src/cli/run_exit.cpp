@@ -102,16 +102,16 @@ class ExitVisitor {
     return not_acquired(context_.conflict_code, "skipped",
                         util::format("{} is {}{}; {}", lock_at(context_),
                                      closed ? "" : "busy" + full_queue(busy.waiters) + ": ",
-                                     held_text(busy.holder), see_status()),
+                                     held_text(busy.holder), what_to_do(busy.holder)),
                         busy.holder);
   }
 
   RunExit operator()(const lock::TimedOut& late) const {
-    return not_acquired(
-        context_.conflict_code, "timed-out",
-        util::format("{} is still busy after {} (--wait): {}; {}", lock_at(context_),
-                     util::format_duration(context_.waited), held_text(late.holder), see_status()),
-        late.holder);
+    return not_acquired(context_.conflict_code, "timed-out",
+                        util::format("{} is still busy after {} (--wait): {}; {}",
+                                     lock_at(context_), util::format_duration(context_.waited),
+                                     held_text(late.holder), what_to_do(late.holder)),
+                        late.holder);
   }
 
   RunExit operator()(const lock::AlreadyDone& done) const {
@@ -300,7 +300,12 @@ class ExitVisitor {
     return util::format("rlock {}{}{} {}", command, context_.lock_options, option,
                         typed_name(context_.name));
   }
-  std::string see_status() const { return "see " + command_line("status"); }
+  // For who finds the lock busy, or closed.
+  std::string what_to_do(const std::optional<lock::Holder>& holder) const {
+    const bool closed = holder && holder->state == lock::HolderState::closed;
+    return "see " + command_line("status") +
+           (closed ? ", and to open it: " + command_line("open") : "");
+  }
 
   std::string held_text(const std::optional<lock::Holder>& holder) const {
     return context_.slots + (context_.slots.empty() ? "" : ", one of them ") +

@@ -15,14 +15,17 @@ closed() { rlock status --json "$1" | jq -e '.locks[0].closed' >/dev/null; }
   said="closed until $until by $(id -un)@$(hostname): database upgrade"
   [ "$output" = "closed \"deploy\" until $until" ] || fail "$output"
   run -75 --separate-stderr rlock run -n deploy -- touch started
-  says "\"deploy\" at $SERVER/s is $said"
+  says "\"deploy\" at $SERVER/s is $said; see rlock status deploy, and to open it: rlock open deploy"
   run -9 rlock run -n -E 9 deploy -- touch started
   run -75 --separate-stderr rlock run -w 10ms deploy -- touch started
-  says still "$said"
+  says still "$said" "to open it: rlock open deploy"
   run -75 --separate-stderr rlock run --verbose -w 10ms deploy -- touch started
   [[ $stderr == *"waiting for \"deploy\", 1st in line: $said"* ]] || fail "$stderr"
   run -0 rlock status deploy
-  [[ $output == "deploy: closed, 0 waiting"*"closed   ${said#closed }"* ]] || fail "$output"
+  [[ $output == "deploy: closed, 0 waiting"*"closed   ${said#closed }; closed "*", at 20"*"; to open it: rlock open deploy"* ]] || fail "$output"
+  run -0 rlock force-unlock --yes deploy
+  [ "$output" = "nobody holds \"deploy\", but it is $said; to open it: rlock open deploy" ] || fail "$output"
+  [[ $(rlock status --json deploy | jq -r '.locks[0].closed.since') == 20* ]]
   run -0 rlock status
   [[ $output == *deploy*closed*"database upgrade"* ]] || fail "$output"
   run -1 rlock status -q deploy

@@ -227,10 +227,14 @@ class Details {
   std::string text_;
 };
 
-// `until 2026-…Z by ann@ops1: upgrade; on 3 of 5 servers`
-std::string closure_text(const lock::Snapshot& snapshot) {
+// `until 2026-…Z by ann@ops1: upgrade; closed 5m ago, at 2026-…Z; to open it: rlock open deploy; on
+// 3 of 5 servers`
+std::string closure_text(const std::string& name, const lock::Snapshot& snapshot) {
   const lock::Holder& closure = *snapshot.closure;
   std::string text = closure_phrase(closure).substr(std::string_view("closed ").size());
+  const std::string since = age_and_time(closure.since, snapshot.now);
+  text += util::format("{}{}; to open it: rlock open {}", since.empty() ? "" : "; closed ", since,
+                       typed_name(name));
   if (closure.servers < snapshot.servers) {
     text += util::format("; on {} of {} servers", closure.servers, snapshot.servers);
   }
@@ -366,7 +370,7 @@ std::string lock_details(const LockView& lock, size_t width) {
     if (i > 0) details.add_text("\n");
     details.add_text(holder_details(snapshot.holders[i], width));
   }
-  if (snapshot.closure) details.add("closed", closure_text(snapshot));
+  if (snapshot.closure) details.add("closed", closure_text(lock.name, snapshot));
   details.add("deadlock", lock.deadlock);
   details.add("", lock.deadlock.empty() ? ""
                                         : "to end it, stop one of these runs, or break a lock with "
