@@ -62,7 +62,7 @@ _rlock_rows() {
       '-s,--shared '
       '--max-queue N'
       '--once KEY'
-      '--once-per minute|hour|day|week|month'
+      '--once-per minute|15m|hour|6h|day|week|month'
       '--once-within DUR'
       '--max-failures N'
       '--done-exit-code N'

@@ -115,7 +115,7 @@ complete -c rlock -n '__rlock_in run acquire' -l slots -x -d 'allow up to N hold
 complete -c rlock -n '__rlock_in run acquire' -s s -l shared -d 'take a shared lock: any number of shared holders, never beside an exclusive one'
 complete -c rlock -n '__rlock_in run acquire' -l max-queue -x -d 'exit with 75 at once if N runs are already waiting'
 complete -c rlock -n '__rlock_in run forget' -l once -x -d 'run the command unless a run of NAME with this KEY has succeeded; otherwise exit with 0'
-complete -c rlock -n '__rlock_in run' -l once-per -x -a 'minute hour day week month' -d 'run the command once in each period of the calendar; otherwise exit with 0'
+complete -c rlock -n '__rlock_in run' -l once-per -x -a 'minute 15m hour 6h day week month' -d 'run the command once in each period of the calendar; otherwise exit with 0'
 complete -c rlock -n '__rlock_in run' -l once-within -x -d 'run the command unless a run of NAME has succeeded that began to ask less than DUR before this one, or was granted after it; otherwise exit with 0'
 complete -c rlock -n '__rlock_in run' -l max-failures -x -d 'with --once, --once-per or --once-within: after N failed runs exit with 75 instead of trying again'
 complete -c rlock -n '__rlock_in run' -l done-exit-code -x -d 'if it was done before (--once and the like), exit with N (0-255)'

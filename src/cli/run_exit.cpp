@@ -115,9 +115,13 @@ class ExitVisitor {
   }
 
   RunExit operator()(const lock::AlreadyDone& done) const {
-    return not_acquired(
-        context_.done_code, "done",
-        util::format("{} was done {}", in_quotes(context_.name), done_phrase(done, wall_clock())));
+    const std::string warning = zone_warning(done, context_.once);
+    RunExit end =
+        not_acquired(context_.done_code, "done",
+                     util::format("{} was done {}{}", in_quotes(context_.name),
+                                  done_phrase(done, context_.once, wall_clock()), warning));
+    if (!warning.empty()) end.severity = Severity::error;  // printed with --quiet, too
+    return end;
   }
 
   RunExit operator()(const lock::FailedTooOften& failed) const {

@@ -106,6 +106,9 @@ END
 --min-hold soon -- touch started | --min-hold
 --history 1001 -- touch started
 --once-per fortnight -- touch started | "fortnight"
+--once-per 7h -- touch started | a day must consist of such periods
+--once-per 24h -- touch started | a day must consist of such periods
+--once-per 90s -- touch started | whole minutes
 --once-within 0 -- touch started | longer than 0
 --once-within 367d -- touch started | 366d
 --once v1 --max-failures 0 -- touch started | at least 1

@@ -229,7 +229,7 @@ asked_once() {
   work --once v1
   work --once v2
   times 5
-  run -0 rlock forget nothing-here --yes
+  run -0 --separate-stderr rlock forget nothing-here --yes
   [ "$output" = 'nothing was recorded under "nothing-here"' ] || fail "$output"
   run -3 rlock run --once v3 --max-failures 2 job -- sh -c 'exit 3'
   run -0 rlock forget job --once v3 --yes
@@ -249,4 +249,74 @@ asked_once() {
   run -0 in_terminal.py rlock forget job <<<y
   work --once v1
   times 2
+}
+
+@test "what is done names its KEY or its period, and the command that did it" {
+  rlock run --once v17 shop/migrate -- sh -c 'echo migrated' sh --to 17 >/dev/null
+  run -0 --separate-stderr rlock run --once v17 shop/migrate -- touch started
+  says '"shop/migrate" was done by' "(took " "), with the KEY \"v17\": sh -c 'echo migrated' sh --to 17"
+  at_noon
+  rlock run --once-per day shop/nightly -- true
+  run -0 --separate-stderr rlock run --once-per day shop/nightly -- touch started
+  [[ $stderr =~ "), for day "[0-9-]{10}": true"$ ]] || fail "$stderr"
+  rlock run --once-per 6h --hide-command shop/sync -- true
+  run -0 --separate-stderr rlock run --once-per 6h shop/sync -- touch started
+  [[ $stderr == *"), for 6h 20"*"T12:00Z" ]] || fail "$stderr"
+}
+
+@test "a NAME or a KEY with a variable that nobody has replaced is refused by run and acquire; other commands take it" {
+  local text
+  for text in 'shop/$(APP)' '$APP' 'a$(b)'; do
+    refuses 64 "bad lock name \"$text\"" "nobody has replaced the variable" -- rlock run "$text" -- touch started
+    refuses 64 "bad lock name \"$text\"" -- rlock acquire --ttl 1m "$text"
+    run -0 rlock status "$text"
+    run -0 rlock queue "$text"
+    run -0 rlock history "$text"
+    run -0 rlock force-unlock --yes "$text"
+    run -0 rlock open "$text"
+  done
+  for text in '$(RELEASE)' '$RELEASE' 'v$(RELEASE)'; do
+    refuses 64 "bad KEY of --once \"$text\"" -- rlock run --once "$text" lock -- touch started
+    run -0 rlock forget --yes --once "$text" lock
+  done
+  for text in 'shop/${APP}' 'shop/{{ app }}'; do
+    refuses 64 "bad lock name" -- rlock run "$text" -- touch started
+  done
+  # A name with a $ inside is one, and a key of another program may have any.
+  run -0 rlock run 'cost-in-$' -- true
+  run -0 rlock run --format plain '$queue' -- true
+}
+
+@test "--once-per 15m and 6h: once in each part of a day, which begins at midnight in UTC" {
+  at_noon
+  quietly work --once-per 6h
+  found_done --once-per 6h
+  found_done --once-per 360m
+  CLOCK_SHIFT=$((CLOCK_SHIFT - 60)) quietly work --once-per 6h
+  CLOCK_SHIFT=$((CLOCK_SHIFT + 21600 - 60)) found_done --once-per 6h
+  CLOCK_SHIFT=$((CLOCK_SHIFT + 21600)) quietly work --once-per 6h
+  times 3
+  TZ=XYZ-5:45 quietly work --once-per 15m
+  found_done --once-per 15m
+  CLOCK_SHIFT=$((CLOCK_SHIFT + 900)) quietly work --once-per 15m
+  quietly work --once-per hour
+  found_done --once-per 1h
+  times 6
+}
+
+@test "--once-per day on hosts in two time zones: a warning, also with -q, in the event log and in the history" {
+  at_noon
+  # Europe/Berlin, without the files of tzdata.
+  local berlin=CET-1CEST,M3.5.0,M10.5.0/3
+  TZ=$berlin quietly work --once-per day
+  TZ=$berlin run -0 --separate-stderr work -q --once-per day
+  silent
+  TZ=UTC0 run -0 --separate-stderr work -q --once-per day --event-log log
+  says '"job" was done by' "; warning: $(hostname) has another time zone (UTC+0" ", here UTC+00:00)" "do not mean the same day"
+  jq -e 'select(.event == "done") | .detail | contains("another time zone")' log
+  shows 0 "[UTC+00:00]" "[UTC+0" -- rlock history job
+  [[ $(rlock history --json job | jq -r '.runs[0].asked') == 20*T1*:*+0[12]:00 ]] || fail "$(rlock history --json job)"
+  TZ=UTC0 quietly work --once-per 12h
+  TZ=$berlin found_done --once-per 12h
+  [[ $stderr != *"time zone"* ]] || fail "$stderr"
 }

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "cli/output/messages.hpp"
 #include "unit/cli_config.hpp"
 
 using namespace rlock;
@@ -105,6 +106,62 @@ TEST_CASE("a week is that of ISO 8601, from Monday, and belongs to the year of i
   const time_t new_year = 1'798'761'600;  // 2027-01-01, a Friday
   CHECK(period_text("week", new_year) == "week:2026-W53");
   CHECK(period_text("week", new_year + 3 * kDay) == "week:2027-W01");
+}
+
+TEST_CASE("a part of a day begins at midnight in UTC, whatever the time zone") {
+  const Zone zone("XYZ-5:45");
+  CHECK(period_text("15m", kSpring) == "15m:2026-03-29T00:45Z");
+  CHECK(period_text("15m", kSpring + 1) == "15m:2026-03-29T01:00Z");
+  CHECK(period_text("6h", kSpring) == "6h:2026-03-29T00:00Z");
+  CHECK(period_text("6h", kSpring - kHour) == "6h:2026-03-28T18:00Z");
+  CHECK(period_text("360m", kSpring) == period_text("6h", kSpring));
+  CHECK(period_text("60m", kSpring) == period_text("hour", kSpring));
+  CHECK(period_text("60", kSpring) == period_text("minute", kSpring));
+  CHECK(once_with({"--once-per", "6h"}).span == Millis(6 * 3'600'000));
+}
+
+// The offset is compared at the instant at which the other host asked: neither change of the clock
+// is a difference.
+TEST_CASE("hosts in one time zone agree across both changes of the clock, and others are warned") {
+  const lock::Once day{lock::OnceKind::period, "day:2026-03-29", Millis(0), {}};
+  auto warning = [&](time_t asked, const char* there, const char* here) {
+    lock::AlreadyDone done;
+    {
+      const Zone zone(there);
+      Record record;
+      record.host = "web3";
+      record.asked = local_time(asked);
+      done.record = encode_record(record);
+    }
+    const Zone zone(here);
+    return zone_warning(done, day);
+  };
+  for (time_t change : {kSpring + 1, kAutumn + 1}) {
+    const bool spring = change < kAutumn;
+    for (time_t asked = change - 30 * kHour; asked <= change + 30 * kHour; asked += kHour / 2) {
+      CAPTURE(asked);
+      CHECK(warning(asked, kBerlin, kBerlin).empty());
+      const bool summer = (asked >= change) == spring;
+      CHECK(warning(asked, "CET-1", kBerlin).empty() == !summer);
+      CHECK_FALSE(warning(asked, "UTC0", kBerlin).empty());
+    }
+  }
+  CHECK(warning(kSpring, kBerlin, "UTC0") ==
+        "; warning: web3 has another time zone (UTC+01:00, here UTC+00:00), so the hosts do not "
+        "mean the same day: give all of them one time zone");
+  CHECK(zone_warning({}, day).empty());
+}
+
+TEST_CASE("a local time is read as it was written") {
+  for (const char* name : {"UTC0", kBerlin, kKiritimati, "<-03:30>3:30"}) {
+    const Zone zone(name);
+    const auto read = parse_local_time(local_time(kSpring));
+    REQUIRE(read);
+    CHECK(read->seconds == kSpring);
+  }
+  for (const char* text : {"", "2026-11-27", "2026-11-27T03:00:00Z", "2026-11-27T03:00:00+01:0x"}) {
+    CHECK_FALSE(parse_local_time(text));
+  }
 }
 
 TEST_CASE("what is asked to be done once") {

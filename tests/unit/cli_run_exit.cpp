@@ -119,18 +119,22 @@ TEST_CASE("a skip names the holder and is a notice, not an error") {
 
 TEST_CASE("work that was done before is a success of its own, and says whose") {
   MessageContext once = context();
-  once.once.emplace();
+  once.once = lock::Once{lock::OnceKind::key, "v17", {}, {}};
   const std::string record = encode_record({"web3", "cron", 812, {}, {}, {}});
   const lock::ServerTime at{wall_clock().ms - 40 * 60'000};
   lock::AlreadyDone done{at, Millis(250'000), record};
   RunExit got = to_exit(done, once);
   CHECK(got.code == 0);
   CHECK(got.severity == Severity::notice);
-  CHECK(got.message ==
-        "\"nightly\" was done by web3 40m ago, at " + utc_time(at) + " (took 4m10s)");
+  CHECK(got.message == "\"nightly\" was done by web3 40m ago, at " + utc_time(at) +
+                           " (took 4m10s), with the KEY \"v17\"");
   once.done_code = 9;
   CHECK(to_exit(lock::AlreadyDone{}, once).code == 9);
-  CHECK(to_exit(lock::AlreadyDone{}, once).message == "\"nightly\" was done by another run");
+  CHECK(to_exit(lock::AlreadyDone{}, once).message ==
+        "\"nightly\" was done by another run, with the KEY \"v17\"");
+  once.once = lock::Once{lock::OnceKind::period, "day:2026-11-21", {}, {}};
+  CHECK(to_exit(lock::AlreadyDone{{}, {}, encode_record({{}, {}, {}, "./job", {}, {}}), {}}, once)
+            .message == "\"nightly\" was done by another run, for day 2026-11-21: ./job");
   got = to_exit(lock::FailedTooOften{3}, once);
   CHECK(got.code == 75);
   CHECK(got.severity == Severity::notice);

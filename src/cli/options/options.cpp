@@ -119,13 +119,15 @@ constexpr OptionRow kOptions[] = {
      "as a commit: 1 to 200 bytes. An empty KEY is an error, because it is what a variable that is "
      "not set expands to. The server keeps a KEY for 30 days after somebody last asked for it, and "
      "1,000 of them for each lock. See DONE ONCE."},
-    {option(Opt::once_per, "once-per", "minute|hour|day|week|month", kRun, {.common = true}),
+    {option(Opt::once_per, "once-per", "minute|15m|hour|6h|day|week|month", kRun, {.common = true}),
      "run the command once in each period of the calendar; otherwise exit with 0",
      "Use it in the crontab of several hosts. What counts is the period in which a host begins to "
-     "ask: of the day, the week (from Monday) and the month by the local date of the host, of the "
-     "minute and the hour by UTC. cron starts jobs by the same clock, so that hosts whose clocks "
-     "differ by some seconds still mean the same period; all hosts need the same time zone. See "
-     "DONE ONCE."},
+     "ask: of the day, the week (from Monday) and the month by the local date of the host, of all "
+     "others by UTC. Besides the names it takes each duration of which a day consists, such as 15m "
+     "or 6h; these begin at midnight in UTC. cron starts jobs by the same clock, so that hosts "
+     "whose clocks differ by some seconds still mean the same period. For day, week and month all "
+     "hosts need the same time zone: a run that finds its work done by a host with another one "
+     "prints a warning. See DONE ONCE."},
     {option(Opt::once_within, "once-within", "DUR", kRun),
      "run the command unless a run of NAME has succeeded that began to ask less than DUR before "
      "this one, or was granted after it; otherwise exit with 0",

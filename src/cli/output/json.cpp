@@ -225,9 +225,9 @@ Json waiter_json(const QueueView& queue, size_t at) {
 Json skips_json(const std::optional<lock::Skips>& skips) {
   const lock::Skips shown = skips.value_or(lock::Skips{});
   const Record last = decode_record(shown.record);
-  return {{"count", shown.count}, {"done", shown.done},         {"superseded", shown.superseded},
-          {"first", shown.first}, {"last", shown.last},         {"host", last.host},
-          {"user", last.user},    {"supersede", last.supersede}};
+  return {{"count", shown.count}, {"done", shown.done},          {"superseded", shown.superseded},
+          {"first", shown.first}, {"last", shown.last},          {"host", last.host},
+          {"user", last.user},    {"supersede", last.supersede}, {"asked", last.asked}};
 }
 
 // Who broke the lock, or the cool-down after the run, and why.
@@ -265,6 +265,7 @@ Json run_json(const lock::Run& run, const std::optional<lock::Skips>& skips) {
           {"token", run.token},
           {"skips", skips_json(skips)},
           {"supersede", record.supersede},
+          {"asked", record.asked},
           {"urgent_ms", record.urgent},
           {"moved", record.moved},
           {"broken", broken_json(run.note)}};

@@ -1,6 +1,7 @@
 #include "cli/output/messages.hpp"
 
 #include <chrono>
+#include <ctime>
 
 #include "cli/output/record.hpp"
 #include "util/duration.hpp"
@@ -41,6 +42,15 @@ std::string usual_phrase(const lock::Holder& holder, TimeStyle style, std::optio
   const std::string text = ", usually " + util::format_rough_duration(*usual);
   if (style == TimeStyle::start || holder.held >= *usual) return text;
   return util::format("{}, about {} left", text, util::format_rough_duration(*usual - holder.held));
+}
+
+// `, with the KEY "v17"`, `, for day 2026-11-21`; empty for a distance, which has no name.
+std::string work_phrase(const lock::Once& once) {
+  if (once.kind == lock::OnceKind::within) return {};
+  if (once.kind == lock::OnceKind::key) return ", with the KEY " + in_quotes(once.key);
+  std::string period = once.key;
+  if (const size_t colon = period.find(':'); colon != period.npos) period[colon] = ' ';
+  return ", for " + util::printable(period);
 }
 
 }  // namespace
@@ -153,12 +163,30 @@ std::string since_phrase(lock::LaterHolder since) {
   return {};
 }
 
-std::string done_phrase(const lock::AlreadyDone& done, lock::ServerTime now) {
+std::string done_phrase(const lock::AlreadyDone& done, const std::optional<lock::Once>& once,
+                        lock::ServerTime now) {
   const Record record = decode_record(done.record);
-  const std::string text = "by " + (record.host ? clipped(*record.host, 60) : "another run");
+  std::string text = "by " + (record.host ? clipped(*record.host, 60) : "another run");
   const std::string when = age_and_time(done.at, now);
-  if (when.empty()) return text;
-  return util::format("{} {} (took {})", text, when, util::format_duration(done.took));
+  if (!when.empty()) {
+    text += util::format(" {} (took {})", when, util::format_duration(done.took));
+  }
+  text += once ? work_phrase(*once) : "";
+  return record.command ? text + ": " + clipped(*record.command, 200) : text;
+}
+
+std::string zone_warning(const lock::AlreadyDone& done, const std::optional<lock::Once>& once) {
+  const Record record = decode_record(done.record);
+  const auto there = record.asked ? parse_local_time(*record.asked) : std::nullopt;
+  if (!once || once->kind != lock::OnceKind::period || !there) return {};
+  tm here{};
+  tzset();
+  if (localtime_r(&there->seconds, &here) == nullptr || here.tm_gmtoff == there->offset) return {};
+  return util::format(
+      "; warning: {} has another time zone (UTC{}, here UTC{}), so the hosts do not mean the same "
+      "{}: give all of them one time zone",
+      record.host ? clipped(*record.host, 60) : "that host", offset_text(there->offset),
+      offset_text(here.tm_gmtoff), once->key.substr(0, once->key.find(':')));
 }
 
 std::string newer_phrase(const lock::Superseded& newer, lock::ServerTime now) {

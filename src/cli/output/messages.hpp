@@ -47,8 +47,15 @@ std::string taker_phrase(const lock::Holder& holder);
 // ` (nobody has held it since)`; empty where the server does not know.
 std::string since_phrase(lock::LaterHolder since);
 
-// `by web3 40m ago, at 2026-11-21T02:53:00Z (took 4m10s)`.
-std::string done_phrase(const lock::AlreadyDone& done, lock::ServerTime now);
+// `by web3 40m ago, at 2026-11-21T02:53:00Z (took 4m10s), with the KEY "v17": ./migrate`; with
+// --once-per `for day 2026-11-21` in the place of the KEY.
+std::string done_phrase(const lock::AlreadyDone& done, const std::optional<lock::Once>& once,
+                        lock::ServerTime now);
+
+// `; warning: …` where the host that did the work of a day, a week or a month has another time zone
+// than this one, which may then do it again. Their offsets are compared at the instant at which
+// that host asked, so that summer time is no difference. Empty otherwise.
+std::string zone_warning(const lock::AlreadyDone& done, const std::optional<lock::Once>& once);
 
 // What superseded a run with this number, or with none: `number 57 of ci@runner7 (pid 812), which
 // was granted the lock 3d ago, at 2026-11-21T02:53:00Z`.

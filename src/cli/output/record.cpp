@@ -35,6 +35,7 @@ constexpr TextField kTexts[] = {{"host", &Record::host},
                                 {"command", &Record::command},
                                 {"reason", &Record::reason},
                                 {"at", &Record::at},
+                                {"asked", &Record::asked},
                                 {"ending", &Record::ending},
                                 {"traceparent", &Record::traceparent},
                                 {"processes", &Record::processes},
@@ -204,6 +205,31 @@ std::optional<std::string> parse_traceparent(std::string_view text) {
   auto is_zero = [](std::string_view id) { return id.find_first_not_of('0') == id.npos; };
   if (is_zero(front.substr(3, 32)) || is_zero(front.substr(36, 16))) return std::nullopt;
   return std::string(front);
+}
+
+std::string offset_text(long offset) {
+  const long minutes = std::abs(offset) / 60;
+  return util::format("{}{:02}:{:02}", offset < 0 ? '-' : '+', minutes / 60, minutes % 60);
+}
+
+std::string local_time(time_t seconds) {
+  tm date{};
+  tzset();
+  char text[32];
+  if (localtime_r(&seconds, &date) == nullptr) return {};
+  const size_t length = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &date);
+  return std::string(text, length) + offset_text(date.tm_gmtoff);
+}
+
+std::optional<LocalTime> parse_local_time(std::string_view text) {
+  constexpr std::string_view kForm = "2026-11-27T03:00:00+01:00";
+  if (text.size() != kForm.size()) return std::nullopt;
+  tm date{};
+  const std::string whole(text);
+  const char* end = strptime(whole.c_str(), "%Y-%m-%dT%H:%M:%S%z", &date);
+  if (end == nullptr || *end != '\0') return std::nullopt;
+  const long offset = date.tm_gmtoff;
+  return LocalTime{timegm(&date) - offset, offset};
 }
 
 Record own_record() {

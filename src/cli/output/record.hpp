@@ -1,6 +1,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <time.h>
 
 #include <cstdint>
 #include <optional>
@@ -34,8 +35,10 @@ struct Record {
   std::optional<std::string> traceparent{};  // of the caller, in the W3C's form
   // In which processes the pid is known: a pid namespace of one boot of a host. Of holders.
   std::optional<std::string> processes{};
-  bool renews = true;                   // false with --no-renew
-  std::vector<Hold> holds{};            // of a waiter: the exclusive locks of the runs around it
+  bool renews = true;         // false with --no-renew
+  std::vector<Hold> holds{};  // of a waiter: the exclusive locks of the runs around it
+  // When a run with --once-per day, week or month asked, in its time zone.
+  std::optional<std::string> asked{};   // `2026-11-27T03:00:00+01:00`
   std::optional<uint64_t> supersede{};  // its number
   Millis urgent{0};                     // by how much earlier it is taken to have come
   std::optional<std::string> moved{};   // `by ann@ops1: customers wait`: to the head of the queue
@@ -55,6 +58,17 @@ std::string moved_record(std::string_view bytes, std::string_view moved);
 // The trace that a request is part of, as TRACEPARENT has it (W3C Trace Context): version, trace,
 // parent and flags, without what a later version may add. None where the text has another form.
 std::optional<std::string> parse_traceparent(std::string_view text);
+
+// An instant and the offset from UTC that a host had then, both in seconds.
+struct LocalTime {
+  time_t seconds = 0;
+  long offset = 0;
+};
+// `2026-11-27T03:00:00+01:00`, of this host. Empty for a time that has no such form.
+std::string local_time(time_t seconds);
+std::optional<LocalTime> parse_local_time(std::string_view text);
+// `+01:00`
+std::string offset_text(long offset);
 
 // Host, user and pid of this process.
 Record own_record();

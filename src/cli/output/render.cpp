@@ -134,9 +134,35 @@ std::string end_text(const lock::Run& run) {
   return end.how;
 }
 
+std::optional<LocalTime> asked_at(const Record& record) {
+  return record.asked ? parse_local_time(*record.asked) : std::nullopt;
+}
+
+// Hosts in several time zones do not mean the same day: then the offset of each run is shown.
+enum class Zones { hidden, shown };
+Zones zones_in(const History& lines) {
+  std::optional<long> first;
+  for (const HistoryLine& line : lines) {
+    for (const auto& record : {line.run ? line.run->record : std::string(),
+                               line.skips ? line.skips->record : std::string()}) {
+      const auto asked = asked_at(decode_record(record));
+      if (asked && first.value_or(asked->offset) != asked->offset) return Zones::shown;
+      if (asked) first = asked->offset;
+    }
+  }
+  return Zones::hidden;
+}
+
+std::string zone_remark(const Record& record, Zones zones) {
+  const auto asked = asked_at(record);
+  if (zones == Zones::hidden || !asked) return {};
+  return util::format("[UTC{}] ", offset_text(asked->offset));
+}
+
 // The command, behind a remark on who broke its lock.
-std::string command_of(const lock::Run& run, const Record& record) {
-  const std::string command = place_remark(record) + record.command.value_or("");
+std::string command_of(const lock::Run& run, const Record& record, Zones zones) {
+  const std::string command =
+      zone_remark(record, zones) + place_remark(record) + record.command.value_or("");
   if (run.note.empty()) return command;
   const std::string by = note_text(run.note);
   return util::format("[{} {}] {}", run.how == "forced" ? "broken" : "cool-down broken",
@@ -152,26 +178,28 @@ std::string duration_of(const lock::Run& run) {
                                                         : span(run.since, run.renewed);
 }
 
-Cells run_cells(const lock::Run& run) {
+Cells run_cells(const lock::Run& run, Zones zones) {
   const Record record = decode_record(run.record);
   return {time_or_dash(run.since), duration_of(run), end_text(run), who_or_dash(record),
-          command_of(run, record)};
+          command_of(run, record, zones)};
 }
 
 // Shows the last of the skipped runs for all of them. Runs that found their work done are no skips
 // to the reader.
-Cells skip_cells(const lock::Skips& skips) {
+Cells skip_cells(const lock::Skips& skips, Zones zones) {
   const Record record = decode_record(skips.record);
   const bool all_done = skips.done == skips.count;
   std::string remarks;
   if (skips.superseded > 0) remarks = util::format("[{} superseded] ", skips.superseded);
   if (skips.done > 0 && !all_done) remarks += util::format("[{} found it done] ", skips.done);
-  return {time_or_dash(skips.first), skips.count > 1 ? span(skips.first, skips.last) : "-",
-          util::format("{} {}", skips.count,
-                       all_done           ? "done"
-                       : skips.count == 1 ? "skip"
-                                          : "skips"),
-          who_or_dash(record), remarks + place_remark(record) + record.command.value_or("")};
+  return {
+      time_or_dash(skips.first), skips.count > 1 ? span(skips.first, skips.last) : "-",
+      util::format("{} {}", skips.count,
+                   all_done           ? "done"
+                   : skips.count == 1 ? "skip"
+                                      : "skips"),
+      who_or_dash(record),
+      remarks + zone_remark(record, zones) + place_remark(record) + record.command.value_or("")};
 }
 
 Cells closing_cells(const lock::Closing& closing) {
@@ -408,10 +436,11 @@ std::string history_table(const History& lines, NameColumn name_column, size_t w
       {"START", 20, 20}, {"FOR", 7}, {"END", 12}, {"WHO", 20}, {"COMMAND"}};
   if (name_column == NameColumn::shown) columns.insert(columns.begin() + 1, {"NAME", 24});
   Table table(columns);
+  const Zones zones = zones_in(lines);
   for (const HistoryLine& row : by_start(lines)) {
-    Cells cells = row.run       ? run_cells(*row.run)
+    Cells cells = row.run       ? run_cells(*row.run, zones)
                   : row.closing ? closing_cells(*row.closing)
-                                : skip_cells(*row.skips);
+                                : skip_cells(*row.skips, zones);
     if (name_column == NameColumn::shown) cells.insert(cells.begin() + 1, row.name);
     table.add(std::move(cells));
   }

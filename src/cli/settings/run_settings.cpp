@@ -10,6 +10,7 @@
 #include "cli/options/values.hpp"
 #include "cli/output/messages.hpp"
 #include "util/clock.hpp"
+#include "util/duration.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
@@ -35,6 +36,24 @@ constexpr Period kPeriods[] = {
     {"month", "%Y-%m", false, 31 * 24h + 1h},
 };
 
+// A part of a day, counted from midnight in UTC: `15m:2026-11-22T09:15Z`.
+Result<lock::Once> part_of_day(const std::string& word, Millis length, time_t now) {
+  if (length < 1min || length >= 24h || 24h % length != 0min || length % 1min != 0min) {
+    return usage(util::format(
+        "--once-per {}: a day must consist of such periods, of whole minutes, such as 15m or 6h",
+        quoted_word(word)));
+  }
+  const time_t start = now - now % std::chrono::duration_cast<std::chrono::seconds>(length).count();
+  tm date{};
+  char text[32];
+  gmtime_r(&start, &date);
+  const size_t size = strftime(text, sizeof text, "%Y-%m-%dT%H:%MZ", &date);
+  return lock::Once{lock::OnceKind::period,
+                    util::format_duration(length) + ":" + std::string(text, size),
+                    length,
+                    {}};
+}
+
 // The one that `now` is in: `day:2026-11-22`, `week:2026-W47`, `hour:2026-11-22T09Z`.
 Result<lock::Once> period_choice(const std::string& word, time_t now) {
   for (const Period& period : kPeriods) {
@@ -47,7 +66,14 @@ Result<lock::Once> period_choice(const std::string& word, time_t now) {
     return lock::Once{
         lock::OnceKind::period, word + ":" + std::string(text, length), period.longest, {}};
   }
-  return usage("--once-per must be minute, hour, day, week or month, not " + in_quotes(word));
+  auto length = util::parse_duration(word);
+  if (length && *length == 1min) return period_choice("minute", now);
+  if (length && *length == 1h) return period_choice("hour", now);
+  if (length) return part_of_day(word, *length, now);
+  return usage(
+      "--once-per must be minute, hour, day, week, month, or a part of a day such as 15m or 6h, "
+      "not " +
+      in_quotes(word));
 }
 
 Result<lock::Once> distance_choice(const Choices& choices) {
@@ -179,6 +205,25 @@ Status check_once(const Choices& choices, const lock::AcquireCall& call) {
                " cannot be used together: several runs could do the work at once");
 }
 
+// A template or a shell should have replaced it. Kubernetes, for example, leaves $(NAME) as it is:
+// all later runs would then mean the same lock, or the same work.
+bool is_unresolved(std::string_view text) {
+  return text.starts_with('$') || text.find("$(") != text.npos || text.find("${") != text.npos ||
+         text.find("{{") != text.npos;
+}
+
+Status check_resolved(std::string_view what, std::string_view text) {
+  if (!is_unresolved(text)) return Done{};
+  return usage(
+      util::format("bad {} {}: nobody has replaced the variable in it", what, quoted_word(text)));
+}
+
+// A day, a week and a month depend on the time zone.
+std::optional<std::string> asked_in_zone(const std::optional<lock::Once>& once, time_t now) {
+  const bool local = once && once->kind == lock::OnceKind::period && !once->key.ends_with('Z');
+  return local ? std::optional(local_time(now)) : std::nullopt;
+}
+
 std::string ending_record(Record record, const std::string& why) {
   record.ending = why;
   return encode_record(record);
@@ -250,6 +295,8 @@ Record holder_record(pid_t pid, const std::vector<std::string>& argv, const Choi
 Result<ClaimSettings> claim_settings(lock::LockName name, Millis ttl, lock::Responsive responsive,
                                      std::string record, const Choices& choices) {
   TRY_STATUS(check_format(choices));
+  TRY(auto format, format_choice(choices));
+  if (format == redis::Format::native) TRY_STATUS(check_resolved("lock name", name.text()));
   TRY(auto waiting, wait_settings(choices));
   TRY(auto limit, limit_choice(choices));
   TRY(auto min_hold, duration_choice(choices, Opt::min_hold));
@@ -297,10 +344,16 @@ Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv) {
   if (max_run == Millis(0)) max_run.reset();  // no limit, as with timeout(1)
   if (stop_after == Millis(0)) stop_after.reset();
   const Millis ttl = given_ttl.value_or(kDefaultTtl);
-  const Record record = holder_record(getpid(), argv, choices, getenv);
+  const time_t now = wall_seconds();
+  TRY(auto once, once_choice(choices, now));
+  if (once && once->kind == lock::OnceKind::key) {
+    TRY_STATUS(check_resolved("KEY of --once", once->key));
+  }
+  Record record = holder_record(getpid(), argv, choices, getenv);
+  record.asked = asked_in_zone(once, now);
   TRY(auto claim,
       claim_settings(std::move(name), ttl, lock::Responsive::run, encode_record(record), choices));
-  TRY(claim.call.once, once_choice(choices, wall_seconds()));
+  claim.call.once = std::move(once);
   TRY_STATUS(check_once(choices, claim.call));
   TRY(auto done_code, exit_code_choice(choices, Opt::done_exit_code, 0));
   const bool whole_tree = choices.has(Opt::wait_descendants);
