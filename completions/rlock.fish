@@ -71,7 +71,7 @@ function __rlock_takes_value
     switch "$argv"
         case '* --*=*'
             return 1
-        case 'run --wait' 'acquire --wait' 'close --wait' 'run --conflict-exit-code' 'acquire --conflict-exit-code' 'run --ttl' 'acquire --ttl' 'renew --ttl' 'doctor --ttl' 'run --max-run' 'run --kill-after' 'doctor --kill-after' 'run --stop-after' 'run --on-lost' 'run --min-hold' 'acquire --min-hold' 'run --slots' 'acquire --slots' 'run --max-queue' 'acquire --max-queue' 'run --once' 'forget --once' 'run --once-per' 'run --once-within' 'run --max-failures' 'run --done-exit-code' 'run --superseded-exit-code' 'acquire --superseded-exit-code' 'run --format' 'acquire --format' 'renew --format' 'release --format' 'status --format' 'watch --format' 'force-unlock --format' 'acquire --renew-while' 'run --event-log' 'run --history' 'renew --owner' 'release --owner' 'status --owner' 'force-unlock --owner' 'renew --token' 'force-unlock --token' 'queue --remove' 'queue --first' 'history --runs' 'metrics --output' 'check --within' 'check --max-held' 'check --max-wait' 'check --max-waiters' 'close --for' 'close --until' 'run --reason' 'acquire --reason' 'queue --reason' 'force-unlock --reason' 'close --reason' 'open --reason' '* --url' '* --user' '* --password-file' '* --password-command' '* --cacert' '* --cacertdir' '* --cert' '* --key' '* --sni' '* --prefix' '* --connect-timeout' '* --replicas' '* --config'
+        case 'run --wait' 'acquire --wait' 'close --wait' 'run --conflict-exit-code' 'acquire --conflict-exit-code' 'run --exit-code' 'acquire --exit-code' 'run --ttl' 'acquire --ttl' 'renew --ttl' 'doctor --ttl' 'run --max-run' 'run --kill-after' 'doctor --kill-after' 'run --stop-after' 'run --on-lost' 'run --min-hold' 'acquire --min-hold' 'run --slots' 'acquire --slots' 'run --max-queue' 'acquire --max-queue' 'run --once' 'forget --once' 'run --once-per' 'run --once-within' 'run --max-failures' 'run --format' 'acquire --format' 'renew --format' 'release --format' 'status --format' 'watch --format' 'force-unlock --format' 'acquire --renew-while' 'run --event-log' 'run --history' 'renew --owner' 'release --owner' 'status --owner' 'force-unlock --owner' 'renew --token' 'force-unlock --token' 'queue --remove' 'queue --first' 'history --runs' 'metrics --output' 'check --within' 'check --max-held' 'check --max-wait' 'check --max-waiters' 'close --for' 'close --until' 'run --reason' 'acquire --reason' 'queue --reason' 'force-unlock --reason' 'close --reason' 'open --reason' '* --url' '* --user' '* --password-file' '* --password-command' '* --cacert' '* --cacertdir' '* --cert' '* --key' '* --sni' '* --prefix' '* --connect-timeout' '* --replicas' '* --config'
             return 0
         case '* --*'
             return 1
@@ -102,7 +102,8 @@ complete -c rlock -n __rlock_at_command -a local -d 'end the private server of l
 complete -c rlock -n __rlock_at_command -a completion -d 'print a completion script for a shell'
 complete -c rlock -n '__rlock_in run acquire' -s n -l nonblock -d 'do not wait: if the lock is busy, exit with 75'
 complete -c rlock -n '__rlock_in run acquire close' -s w -l wait -x -d 'wait at most this long, then exit with 75; 0 is the same as -n'
-complete -c rlock -n '__rlock_in run acquire' -s E -l conflict-exit-code -x -d 'if the lock is busy, exit with N (0-255)'
+complete -c rlock -n '__rlock_in run acquire' -s E -l conflict-exit-code -x -d 'if the lock is busy, exit with N (0-255), as with flock; short for --exit-code busy=N'
+complete -c rlock -n '__rlock_in run acquire' -l exit-code -x -d 'exit with N (0-255) if the lock is busy (busy=N), the work was done before (done=N), a newer run takes over (superseded=N) or failed runs are not repeated (failures=N); separate several by commas'
 complete -c rlock -n '__rlock_in run' -s c -x -d 'run TEXT with $SHELL (or /bin/sh, if it is not set) instead of a COMMAND'
 complete -c rlock -n '__rlock_in run acquire renew doctor' -s t -l ttl -x -d 'length of the lease, at least 1s'
 complete -c rlock -n '__rlock_in run' -l no-renew -d 'do not renew the lease: end the command before the lease ends (after 52s of 60s) and exit with 76'
@@ -118,9 +119,7 @@ complete -c rlock -n '__rlock_in run forget' -l once -x -d 'run the command unle
 complete -c rlock -n '__rlock_in run' -l once-per -x -a 'minute 15m hour 6h day week month' -d 'run the command once in each period of the calendar; otherwise exit with 0'
 complete -c rlock -n '__rlock_in run' -l once-within -x -d 'run the command unless a run of NAME has succeeded that began to ask less than DUR before this one, or was granted after it; otherwise exit with 0'
 complete -c rlock -n '__rlock_in run' -l max-failures -x -d 'with --once, --once-per or --once-within: after N failed runs exit with 75 instead of trying again'
-complete -c rlock -n '__rlock_in run' -l done-exit-code -x -d 'if it was done before (--once and the like), exit with N (0-255)'
 complete -c rlock -n '__rlock_in run acquire' -l supersede -d 'of the waiters with this option only the newest stays in the queue, the one with the greatest N; the others exit with 75'
-complete -c rlock -n '__rlock_in run acquire' -l superseded-exit-code -x -d 'if a newer waiter has replaced this one (--supersede), exit with N (0-255)'
 complete -c rlock -n '__rlock_in run acquire' -l while-closed -d 'get the lock also while it is closed (rlock close)'
 complete -c rlock -n '__rlock_in run acquire' -l urgent -d 'wait in the queue as if it had come DUR earlier (1h without DUR, at most 24h)'
 complete -c rlock -n '__rlock_in run' -l no-reentrant -d 'inside a run that holds NAME, wait for the lock like any other run'
@@ -153,7 +152,7 @@ complete -c rlock -n '__rlock_in close' -l until -x -d 'open the lock again at t
 complete -c rlock -n '__rlock_in run acquire queue force-unlock close open' -l reason -x -d 'free text shown to others in status, queue and messages'
 complete -c rlock -s u -l url -x -d 'the server: redis://HOST[:PORT][/DB], rediss:// for TLS, unix:///PATH, local: and others; give three or more for a quorum'
 complete -c rlock -l user -x -d 'ACL user, instead of the one in the URL'
-complete -c rlock -l password-file -r -F -d 'read the password from FILE each time rlock connects'
+complete -c rlock -l password-file -r -F -d 'read the password from FILE each time rlock connects (RLOCK_PASSWORD contains the password itself)'
 complete -c rlock -l password-command -x -d 'run CMD with /bin/sh; the first line that it prints is the password'
 complete -c rlock -l cacert -r -F -d 'TLS: trust the CA certificates in FILE, instead of the system\'s'
 complete -c rlock -l cacertdir -x -a '(__fish_complete_directories)' -d 'TLS: trust the CA certificates in DIR, prepared by openssl rehash'

@@ -7,8 +7,8 @@
 #include "cli/commands/commands.hpp"
 #include "cli/options/help.hpp"
 #include "cli/output/console.hpp"
-#include "cli/settings/config.hpp"
 #include "cli/settings/connect.hpp"
+#include "cli/settings/resolve.hpp"
 #include "run/signals.hpp"
 
 namespace rlock::cli {
@@ -24,10 +24,12 @@ static_assert(kCommandFunctions.size() == static_cast<size_t>(CommandId::complet
 
 Result<Report> run_invocation(Invocation& invocation) {
   if (invocation.command != CommandId::completion) {
-    TRY(auto warnings,
-        apply_config(invocation, system_getenv, default_config_files(system_getenv)));
+    TRY(auto warnings, resolve(invocation, system_getenv, default_config_files(system_getenv)));
     if (!invocation.choices.has(Opt::quiet)) {
       for (const std::string& warning : warnings) print_message(warning);
+      for (const std::string& warning : unknown_variables(environment_names()).warnings) {
+        print_message(warning);
+      }
     }
   }
   return kCommandFunctions[static_cast<size_t>(invocation.command)](invocation);
@@ -66,7 +68,7 @@ int dispatch(const std::vector<std::string>& words) {
   auto command_line = parse(words);
   if (command_line) return std::visit(Dispatcher{}, *command_line);
   Choices choices;
-  if (asks_for_json(words)) choices.set(Opt::json, {"true"});
+  if (asks_for_json(words)) choices.set(Opt::json, {{kFlagValue}});
   return print_report(failed(command_line.error(), named_command(words)), choices);
 }
 

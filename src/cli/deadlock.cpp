@@ -5,7 +5,7 @@
 
 #include "cli/held_locks.hpp"
 #include "cli/output/messages.hpp"
-#include "cli/settings/connect.hpp"
+#include "cli/settings/resolve.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
 

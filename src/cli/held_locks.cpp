@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "cli/output/view.hpp"
-#include "cli/settings/connect.hpp"
+#include "cli/settings/resolve.hpp"
 #include "lock/timing.hpp"
 #include "util/process.hpp"
 #include "util/text.hpp"

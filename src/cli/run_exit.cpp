@@ -99,7 +99,7 @@ class ExitVisitor {
 
   RunExit operator()(const lock::Busy& busy) const {
     const bool closed = busy.holder && busy.holder->state == lock::HolderState::closed;
-    return not_acquired(context_.conflict_code, "skipped",
+    return not_acquired(context_.codes.busy, "skipped",
                         util::format("{} is {}{}; {}", lock_at(context_),
                                      closed ? "" : "busy" + full_queue(busy.waiters) + ": ",
                                      held_text(busy.holder), what_to_do(busy.holder)),
@@ -107,7 +107,7 @@ class ExitVisitor {
   }
 
   RunExit operator()(const lock::TimedOut& late) const {
-    return not_acquired(context_.conflict_code, "timed-out",
+    return not_acquired(context_.codes.busy, "timed-out",
                         util::format("{} is still busy after {} (--wait): {}; {}",
                                      lock_at(context_), util::format_duration(context_.waited),
                                      held_text(late.holder), what_to_do(late.holder)),
@@ -117,7 +117,7 @@ class ExitVisitor {
   RunExit operator()(const lock::AlreadyDone& done) const {
     const std::string warning = zone_warning(done, context_.once);
     RunExit end =
-        not_acquired(context_.done_code, "done",
+        not_acquired(context_.codes.done, "done",
                      util::format("{} was done {}{}", in_quotes(context_.name),
                                   done_phrase(done, context_.once, wall_clock()), warning));
     if (!warning.empty()) end.severity = Severity::error;  // printed with --quiet, too
@@ -127,7 +127,7 @@ class ExitVisitor {
   RunExit operator()(const lock::FailedTooOften& failed) const {
     const bool has_key = context_.once && context_.once->kind == lock::OnceKind::key;
     return not_acquired(
-        kBusy, "failed",
+        context_.codes.failures, "failed",
         util::format("{} failed {} {} and is not tried again (--max-failures); see {}, and to try "
                      "it again: {}",
                      lock_at(context_), failed.times, failed.times == 1 ? "time" : "times",
@@ -142,7 +142,7 @@ class ExitVisitor {
     const std::string restart =
         newer.granted.ms > 0 ? "; if the numbers have started again: " + command_line("forget")
                              : "";
-    RunExit end = not_acquired(context_.superseded_code, "superseded",
+    RunExit end = not_acquired(context_.codes.superseded, "superseded",
                                util::format("{}{} was superseded by {}{}", lock_at(context_), own,
                                             newer_phrase(newer, wall_clock()), restart));
     end.kind = "superseded";
@@ -336,9 +336,7 @@ MessageContext message_context(const RunSettings& settings, const Session& sessi
           .server = session.server(),
           .lock_options = session.lock_options(),
           .command = plan.argv.empty() ? "" : plan.argv.front(),
-          .conflict_code = settings.waiting.conflict_code,
-          .superseded_code = settings.waiting.superseded_code,
-          .done_code = settings.done_code,
+          .codes = settings.waiting.codes,
           .once = plan.claim.once,
           .number = plan.claim.supersede ? plan.claim.supersede->number : std::nullopt,
           .max_queue = plan.claim.max_queue,

@@ -16,9 +16,7 @@ struct MessageContext {
   std::string server{};
   std::string lock_options{};  // of Session
   std::string command{};       // argv[0]
-  int conflict_code = 75;
-  int superseded_code = 75;
-  int done_code = 0;
+  ExitCodes codes{};
   std::optional<lock::Once> once{};  // how a success is to be recorded
   std::optional<uint64_t> number{};  // of --supersede
   std::optional<uint64_t> max_queue{};

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "cli/settings/connect.hpp"
+#include "cli/settings/resolve.hpp"
 #include "util/fd.hpp"
 #include "util/text.hpp"
 

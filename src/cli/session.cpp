@@ -186,7 +186,7 @@ Result<lock::LockName> only_name(const Invocation& invocation) {
     return usage(util::format("only one lock name is allowed, but {} was given, too: rlock {} NAME",
                               in_quotes(names[1]), command));
   }
-  return lock::LockName::parse(names.front());
+  return parse_name(names.front(), invocation.choices);
 }
 
 Result<std::optional<lock::LockName>> optional_name(const Invocation& invocation) {
@@ -198,14 +198,15 @@ Result<std::optional<lock::LockName>> optional_name(const Invocation& invocation
 Result<Selection> selection_of(const Invocation& invocation) {
   Selection selection;
   for (const std::string& text : all_names_of(invocation)) {
+    const bool key = format_choice(invocation.choices) != redis::Format::native;
     std::string rest = text;
     std::erase_if(rest, [](char c) { return c == '*' || c == '?'; });
-    if (rest.size() < text.size()) {
+    if (rest.size() < text.size() && !key) {
       if (!rest.empty()) TRY_STATUS(lock::LockName::parse(rest));
       selection.patterns.push_back(text);
       continue;
     }
-    TRY(auto name, lock::LockName::parse(text));
+    TRY(auto name, parse_name(text, invocation.choices));
     auto& names = selection.names;
     if (std::find(names.begin(), names.end(), name) == names.end()) {
       names.push_back(std::move(name));
@@ -250,7 +251,7 @@ std::string options_to_find(const Choices& choices, const redis::OpenOptions& se
 }
 
 Result<Session> Session::open(const Choices& choices) {
-  TRY(auto settings, connection_options(choices, system_getenv));
+  TRY(auto settings, connection_options(choices));
   // Printed even with --quiet: the option may be in a file that everybody forgot.
   if (redis::is_unverified(settings)) {
     const bool has_ca = !settings.tls.cacert.empty() || !settings.tls.cacertdir.empty();

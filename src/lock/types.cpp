@@ -4,14 +4,32 @@
 
 namespace rlock::lock {
 
+namespace {
+
+bool has_control(std::string_view text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    auto c = static_cast<unsigned char>(text[i]);
+    bool c1 = c == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
+    if (c < 0x20 || c == 0x7F || c1) return true;
+  }
+  return false;
+}
+
+constexpr const char* kNoControl = "control characters are not allowed";
+
+Error bad_name(std::string_view text, const char* why) {
+  return {ErrorKind::usage, util::format("bad lock name \"{}\": {}",
+                                         util::printable(util::shortened(text, 60)), why)};
+}
+
+}  // namespace
+
 const char* why_bad_name(std::string_view text) {
   if (text.empty()) return "it is empty";
   if (text.size() > 200) return "it is longer than 200 bytes";
   if (!util::is_utf8(text)) return "it is not UTF-8";
-  for (size_t i = 0; i < text.size(); ++i) {
-    auto c = static_cast<unsigned char>(text[i]);
-    bool c1 = c == 0xC2 && static_cast<unsigned char>(text[i + 1]) < 0xA0;
-    if (c < 0x20 || c == 0x7F || c1) return "control characters are not allowed";
+  if (has_control(text)) return kNoControl;
+  for (char c : text) {
     if (c == '{' || c == '}') return "{ and } are not allowed";
     if (c == '*' || c == '?' || c == '[') return "*, ? and [ are not allowed, they make a pattern";
   }
@@ -21,8 +39,13 @@ const char* why_bad_name(std::string_view text) {
 Result<LockName> LockName::parse(std::string_view text) {
   const char* why = why_bad_name(text);
   if (why == nullptr) return LockName(text);
-  return Error{ErrorKind::usage, util::format("bad lock name \"{}\": {}",
-                                              util::printable(util::shortened(text, 60)), why)};
+  return bad_name(text, why);
+}
+
+Result<LockName> LockName::parse_key(std::string_view text) {
+  if (text.empty()) return bad_name(text, "it is empty");
+  if (has_control(text)) return bad_name(text, kNoControl);
+  return LockName(text);
 }
 
 Result<Owner> Owner::parse(std::string_view text) {

@@ -20,6 +20,8 @@ class LockName {
  public:
   // ErrorKind::usage with what is wrong with the name.
   static Result<LockName> parse(std::string_view text);
+  // The key of another client's lock: any text without control characters.
+  static Result<LockName> parse_key(std::string_view text);
   const std::string& text() const { return text_; }
   auto operator<=>(const LockName&) const = default;
 

@@ -21,5 +21,7 @@ end
 -- The message is only a hint, so it may fail: a waiter also looks at the key.
 local function free()
   redis.call('DEL', KEY)
-  redis.pcall('PUBLISH', 'redisson_lock__channel:{' .. KEY .. '}', 0)
+  -- Redisson adds braces unless the name has its own hash tag.
+  local tagged = string.find(KEY, '{', 1, true) and KEY or '{' .. KEY .. '}'
+  redis.pcall('PUBLISH', 'redisson_lock__channel:' .. tagged, 0)
 end

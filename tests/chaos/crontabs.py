@@ -75,7 +75,7 @@ class Crontabs:
             self.crowd = max(self.crowd, self.live)
             number = self.count
         # All hosts share this machine: where it has too little for them, they wait for the server.
-        words = [os.environ["RLOCK"], "run", "--connect-timeout", "20s", *self.options, "--done-exit-code", str(DONE), "--event-log",
+        words = [os.environ["RLOCK"], "run", "--connect-timeout", "20s", *self.options, "--exit-code", f"done={DONE}", "--event-log",
                  os.path.join(self.folder, f"events-{number}"), start.name, "--", "sh", self.script, self.folder,
                  f"{start.tick} {start.host}", str(self.job), start.code]
         shift = {} if start.wall is None else clock.showing(start.wall)

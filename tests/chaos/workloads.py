@@ -77,7 +77,7 @@ class Once(Plain):
     def words(self, plan):
         option = {"key": ["--once", str(plan.get("key"))], "per": ["--once-per", "minute"],
                   "within": ["--once-within", f"{plan.get('span')}s"]}.get(plan.get("once"), [])
-        return [*option, "--done-exit-code", str(DONE)] if option else []
+        return [*option, "--exit-code", f"done={DONE}"] if option else []
 
     def environment(self, plan):
         return clock.showing(MORNING + plan["key"] * MINUTE) if plan.get("once") == "per" else {}
@@ -114,9 +114,9 @@ class Newest(Plain):
     def words(self, plan):
         if "supersede" in plan:
             number = "" if plan["supersede"] == UNNUMBERED else f"={plan['supersede']}"
-            return [f"--supersede{number}", "--superseded-exit-code", str(SUPERSEDED)]
+            return [f"--supersede{number}", "--exit-code", f"superseded={SUPERSEDED}"]
         if "max" in plan:
-            return ["--once", plan["key"], "--max-failures", str(plan["max"]), "--done-exit-code", str(DONE)]
+            return ["--once", plan["key"], "--max-failures", str(plan["max"]), "--exit-code", f"done={DONE}"]
         return []
 
 

@@ -111,8 +111,15 @@ END
 --once-per 90s -- touch started | whole minutes
 --once-within 0 -- touch started | longer than 0
 --once-within 367d -- touch started | 366d
---once v1 --max-failures 0 -- touch started | at least 1
---once v1 --done-exit-code 256 -- touch started | --done-exit-code
+--once v1 --max-failures 0 -- touch started | not a number from 1
+--once v1 --exit-code done=256 -- touch started | --exit-code done: not a number from 0 to 255: "256"
+--exit-code busy -- touch started | not a number
+--exit-code busy= -- touch started | not a number
+--exit-code 9 -- touch started | --exit-code takes busy=N, done=N, superseded=N or failures=N, separated by commas, not "9"
+--exit-code late=9 -- touch started | not "late=9"
+--exit-code busy=1,,busy=2 -- touch started | not ""
+--exit-code '' -- touch started | not ""
+--done-exit-code 9 -- touch started | unknown option
 --once '' -- touch started | not set
 --once= -- touch started | not set
 --once $(printf '%0201d' 0) -- touch started | 200 bytes
@@ -122,8 +129,8 @@ END
 --contain=root -- touch started | --contain takes no value but user, not "root"
 --supersede=-1 -- touch started | --supersede
 --format odd -- touch started | native
---urgent=0 -- touch started | --urgent must be longer than 0, and at most 24h
---urgent=25h -- touch started | --urgent must be longer than 0, and at most 24h
+--urgent=0 -- touch started | --urgent must be longer than 0 and at most 1d
+--urgent=25h -- touch started | --urgent must be longer than 0 and at most 1d
 --urgent=soon -- touch started | --urgent: not a duration: "soon"
 END
 }
@@ -132,7 +139,10 @@ END
   each_refused run name <<END
 --slots 2 --shared -- touch started | --slots
 --max-failures 2 -- touch started | --max-failures needs --once
---done-exit-code 3 -- touch started | --done-exit-code
+--exit-code done=3 -- touch started | --exit-code done=3 needs --once, --once-per or --once-within
+--exit-code superseded=3 -- touch started | needs --supersede
+--once v1 --exit-code failures=3 -- touch started | needs --max-failures
+-E 3 --exit-code busy=3 -- touch started | -E and --exit-code busy= cannot be used together
 --once v1 --once-per day -- touch started | cannot be used together
 --once v1 --once-within 1h -- touch started | cannot be used together
 --once-per day --once-within 1h -- touch started | cannot be used together
@@ -142,7 +152,6 @@ END
 --once v1 --format redisson -- touch started | --once
 --supersede --format plain -- touch started | --supersede
 --supersede --format redisson -- touch started | --supersede
---superseded-exit-code 9 -- touch started | needs --supersede
 --urgent --supersede -- touch started | --urgent with --supersede needs a number: --supersede=N
 --urgent --format plain -- touch started | --urgent cannot be used with --format plain: such locks have no queue
 --while-closed --format redisson -- touch started | such locks cannot be closed

@@ -50,14 +50,12 @@ refused() {
 @test "the user's file over the machine's in /etc/rlock" {
   configure "$user_file" <<<'prefix = "user:"'
   run -0 private_mounts "$own_etc"'
-    printf "prefix = \"machine:\"\n[run]\nmax-run = 0.2\n" >/etc/rlock/rlock.toml
-    code=0
-    rlock run lock -- sleep 1000 || code=$?
-    [ "$code" -eq 124 ]
+    printf "prefix = \"machine:\"\n[run]\nreason = \"of the machine\"\n" >/etc/rlock/rlock.toml
+    rlock run lock -- rlock status lock | grep -q "of the machine"
     redis-cli -s "$SERVER/s" --raw keys "*" | grep -q ^user:
     [ -z "$(redis-cli -s "$SERVER/s" --raw keys "machine:*")" ]
     rm "$HOME/.config/rlock/rlock.toml"
-    rlock run --max-run 0 lock -- true
+    rlock run lock -- true
     redis-cli -s "$SERVER/s" --raw keys "*" | grep -q ^machine:
   '
 }
@@ -90,23 +88,18 @@ refused() {
 @test "[run] has the defaults of run's options; a flag of one call beats them" {
   configure "$user_file" <<'EOT'
 [run]
-nonblock = true
-conflict-exit-code = 9
-max-run = 0.2
+wait = 0.1
 reason = "from the file"
 EOT
-  run -124 rlock run lock -- sleep 1000
-  hold lock --max-run 0
+  hold lock
   [ "$(rlock status --json lock | jq -r '.locks[0].holders[0].reason')" = "from the file" ]
-  run -9 rlock run lock -- touch started
-  run -8 rlock run -E 8 lock -- touch started
-  # It waits: of --nonblock and --wait the flag's is meant.
-  queue_up lock -w 60 --max-run 0 -- touch followed
+  run -75 rlock run lock -- touch started
+  queue_up lock -w 60 -- touch followed
   hand_over lock
 }
 
-@test "what only the native format has room for is no default of other formats, where a stronger layer asks for those" {
-  configure "$user_file" <<<$'[run]\nmin-hold = "1s"\nreason = "from the file"\nslots = 2\nmax-queue = 3\nttl = "20s"'
+@test "what only the native format has room for is no default of other formats, where the command line asks for those" {
+  configure "$user_file" <<<$'[run]\nreason = "from the file"\nhistory = 3\nttl = "20s"'
   for form in plain redisson; do
     quietly rlock run --format "$form" lock -- true
     run -64 --separate-stderr rlock run --format "$form" --min-hold 1s lock -- true
@@ -114,13 +107,11 @@ EOT
   done
 }
 
-@test "settings of one file that exclude each other are reported with the line of the later one" {
-  configure "$user_file" <<<$'[run]\nwait = "10m"\nttl = "1m"\nnonblock = true'
-  refused "$user_file:4:" --nonblock --wait
-  configure "$user_file" <<<$'[run]\nslots = 2\nshared = true'
-  refused "$user_file:3:" --slots --shared
-  configure "$user_file" <<<$'[run]\nslots = 2\nformat = "plain"'
-  refused "$user_file:3:" --slots "--format plain"
+@test "a file cannot let two runs overlap that exclude each other on the command line" {
+  for setting in 'shared = true' 'slots = 2' 'no-reentrant = true' 'on-lost = "ignore"' 'format = "plain"' 'max-run = 5'; do
+    configure "$user_file" <<<$'[run]\nttl = "1m"\n'"$setting"
+    refused "$user_file:3:" "\"${setting%% *}\" cannot be a setting of all runs" "command line"
+  done
 }
 
 @test "a mistake as JSON" {
@@ -261,7 +252,7 @@ setting() { rlock config --json | jq -r --arg name "$1" '.settings[] | select(.s
   [ "$(setting connect-timeout)" = "2s default null" ]
   [ "$(setting cert)" = "null default null" ]
   # The URL has its own.
-  [ "$(setting password)" = "" ]
+  [ "$(setting password)" = "null default null" ]
   export RLOCK_URL=redis://db1
   [ "$(setting password)" = "(hidden) file $user_file:2" ]
   REDISCLI_AUTH=canary run -0 setting password
@@ -277,4 +268,75 @@ setting() { rlock config --json | jq -r --arg name "$1" '.settings[] | select(.s
   [[ $output =~ url\ +-\ +default ]] || fail "$output"
   configure "$user_file" <<<'ttl = "1s"'
   run -78 rlock config
+}
+
+# refuses_password TEXT…: the login fails, and the message has each TEXT, but not the password.
+refuses_password() {
+  run -77 --separate-stderr rlock status
+  says WRONGPASS "$@" || return
+  [[ $stderr != *canary* ]]
+}
+
+@test "if a login fails, rlock says what is odd about the password, without showing it" {
+  own --requirepass canary
+  RLOCK_PASSWORD=$'canary\r' refuses_password "ends with a carriage return"
+  RLOCK_PASSWORD='canary ' refuses_password "ends with a space"
+  RLOCK_PASSWORD='"canary"' refuses_password "is in quotes"
+  RLOCK_PASSWORD=$'\xef\xbb\xbfcanary' refuses_password "begins with a byte order mark"
+  printf 'canary\r\n' >secret
+  RLOCK_PASSWORD_FILE=$here/secret refuses_password "ends with a carriage return"
+  printf 'canary\n\n' >secret
+  RLOCK_PASSWORD_FILE=$here/secret refuses_password "ends with a newline"
+  RLOCK_PASSWORD=wrong run -77 --separate-stderr rlock status
+  [[ $stderr != *"look at"* ]]
+}
+
+@test "the password of a file is not sent to another server than that of the file, and rlock says why it is not used" {
+  own --requirepass canary
+  configure "$user_file" <<<$'url = "redis://db.example"\npassword = "canary"'
+  run -77 --separate-stderr rlock status
+  says NOAUTH "the password of $user_file:2 is for the server of $user_file:1" "not for that of RLOCK_URL"
+  run -0 rlock config
+  [[ $output == *"is for the server of $user_file:1"* ]]
+  rlock config --json | jq -e '.unused_login | contains("RLOCK_URL")'
+  # The one that the file means: a password of the same URL.
+  configure "$user_file" <<<"url = \"$RLOCK_URL\""$'\npassword = "canary"'
+  run -0 rlock status
+  # What a server sees that is not meant.
+  configure "$user_file" <<<$'url = "redis://db.example"\npassword = "canary"'
+  start /usr/bin/python3 -c '
+import socket
+spy = socket.socket(socket.AF_UNIX)
+spy.bind("spy")
+spy.listen()
+while True:
+    got = spy.accept()[0].recv(65536)
+    with open("got", "ab") as file:
+        file.write(got)
+'
+  eventually test -S spy
+  run -69 --separate-stderr env RLOCK_URL="unix://$here/spy" "$RLOCK" status --connect-timeout 0.5
+  [ -s got ]
+  if grep -q canary got; then fail "the password was sent: $(cat got)"; fi
+}
+
+@test "without a server: what sudo, cron and REDIS_URL have to do with it" {
+  unset RLOCK_URL
+  run -78 --separate-stderr rlock status
+  says "cron and sudo pass no RLOCK_URL on" /etc/rlock/rlock.toml
+  [[ $stderr != *local:* ]]
+  SUDO_UID=1000 run -78 --separate-stderr rlock status
+  says "sudo passes no RLOCK_URL on"
+  REDIS_URL=redis://x run -78 --separate-stderr rlock status
+  says 'RLOCK_URL=$REDIS_URL'
+}
+
+@test "a misspelt variable is warned of, but not inside a run nor with -q; config lists what it does not know" {
+  RLOCK_PREFX=x: run -0 --separate-stderr rlock run lock -- true
+  says "does not know RLOCK_PREFX; did you mean RLOCK_PREFIX?"
+  RLOCK_PREFX=x: quietly rlock run -q lock -- true
+  quietly rlock run lock -- env RLOCK_PREFX=x: "$RLOCK" status -q lock
+  RLOCK_SERVICE_HOST=10.0.0.1 quietly rlock run lock -- true
+  RLOCK_SERVICE_HOST=10.0.0.1 run -0 rlock config
+  [[ $output == *"does not know these variables: RLOCK_SERVICE_HOST"* ]]
 }

@@ -214,3 +214,26 @@ listening() { [ "$(redis --raw pubsub numsub 'redisson_lock__channel:{broken}' |
     absent "$form"
   done
 }
+
+@test "NAME is another program's key: hash tags and patterns' characters are parts of it, control characters are not" {
+  for form in plain redisson; do
+    for name in '{shop}:lock' 'jobs[1]*'; do
+      run -0 rlock run --format "$form" "$name" -- redis-cli -s "$SERVER/s" --raw exists "$name"
+      [ "$output" = 1 ] || fail "$form $name: $output"
+    done
+    run -64 --separate-stderr rlock run --format "$form" $'a\nb' -- true
+    says "control characters"
+  done
+}
+
+tagged_subscribed() { [ "$(redis --raw pubsub numsub 'redisson_lock__channel:{shop}:lock' | tail -n 1)" -eq 1 ]; }
+
+@test "Redisson's channel of a name with braces has no braces of its own" {
+  hold '{shop}:lock' --format redisson
+  start rlock run -q --format redisson -w 60 '{shop}:lock' -- touch ran
+  local waiter=$!
+  eventually tagged_subscribed
+  let_go '{shop}:lock'
+  ends_with 0 "$waiter"
+  [ -e ran ]
+}

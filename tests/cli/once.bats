@@ -29,7 +29,7 @@ queued_work() { queue_up job "$@" -- sh -c 'echo >>ran'; }
   says "\"job\" was done by $(hostname) "
   [[ $stderr =~ \ (just\ now|[0-9]+s\ ago),\ at\ [0-9-]{10}T[0-9:]{8}Z\ \(took\  ]] || fail "$stderr"
   quietly work -q --once v1
-  run -9 work -q --once v1 --done-exit-code 9
+  run -9 work -q --once v1 --exit-code done=9
   times 1
   quietly work --once "v 1 =%\"'"
   found_done --once "v 1 =%\"'"

@@ -63,7 +63,7 @@ newest() { [ "$(rlock queue --json deploy | jq -c '[.waiters[].pid]')" = "[$1]" 
   deploy other
   other=$deploy
   eventually waiting 2 deploy
-  deploy latest --supersede --superseded-exit-code 9
+  deploy latest --supersede --exit-code superseded=9
   ends_with 75 "$first"
   eventually waiting 2 deploy
   let_go deploy
@@ -83,9 +83,9 @@ newest() { [ "$(rlock queue --json deploy | jq -c '[.waiters[].pid]')" = "[$1]" 
   ends_with 0 "$first"
 }
 
-@test "--superseded-exit-code, the event log, and -q" {
+@test "--exit-code superseded=, the event log, and -q" {
   hold deploy
-  deploy old -q --supersede=1 --superseded-exit-code 9 --event-log log
+  deploy old -q --supersede=1 --exit-code superseded=9 --event-log log
   local old=$deploy
   eventually newest "$old"
   deploy new --supersede=2

@@ -34,16 +34,13 @@ served() {
   [ "$(jq -c '[.runs[].urgent_ms]' <<<"$output")" = '[0,0,5000,0,0]' ] || overslept || fail "$output"
 }
 
-@test "without DUR an urgent run is taken to have come an hour earlier, in a configuration file, too" {
+@test "without DUR an urgent run is taken to have come an hour earlier" {
   hold deploy
   ask ordinary
   ask urgent --urgent
-  export RLOCK_CONFIG=here.toml
-  printf '[run]\nurgent = "2h"\n' >here.toml
-  ask configured
-  export RLOCK_CONFIG=/dev/null
+  ask earlier --urgent=2h
   let_go deploy
-  served configured urgent ordinary
+  served earlier urgent ordinary
 }
 
 # first_is_urgent_at N: the Nth server's first waiter is.

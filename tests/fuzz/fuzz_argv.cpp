@@ -55,7 +55,7 @@ void check_settings(const cli::Invocation& invocation) {
     require(settings->plan.claim.ttl >= Millis(1000), "a lease lasts a second at least");
     require(util::is_utf8(settings->plan.claim.record), "a record is UTF-8");
     require(settings->plan.claim.record.size() < 8192, "a record is short");
-    require(settings->waiting.conflict_code >= 0 && settings->waiting.conflict_code <= 255,
+    require(settings->waiting.codes.busy >= 0 && settings->waiting.codes.busy <= 255,
             "a code is a code");
   }
   if (invocation.command == cli::CommandId::acquire) {

@@ -12,17 +12,17 @@ namespace {
 
 constexpr const char* kPath = "/etc/rlock/rlock.toml";
 
-void check(const Result<std::vector<cli::Setting>>& settings) {
-  if (settings) {
-    for (const cli::Setting& setting : *settings) {
-      require(setting.line > 0, "a setting has a line");
-      for (const std::string& value : setting.values) {
-        require(value.find('\0') == value.npos, "no value holds a NUL");
+void check(const Result<cli::Layer>& layer) {
+  if (layer) {
+    for (const auto& [id, setting] : *layer) {
+      require(setting.place.starts_with(std::string(kPath) + ":"), "a setting has its place");
+      for (const std::string& word : setting.words) {
+        require(word.find('\0') == word.npos, "no value holds a NUL");
       }
     }
     return;
   }
-  const Error& error = settings.error();
+  const Error& error = layer.error();
   require(error.kind == ErrorKind::config, "a bad file is a configuration error");
   require(error.text.starts_with(std::string(kPath) + ":"), "the message names the file");
   require(fuzz::harmless_line(util::printable(error.text)), "the message about a file is harmless");

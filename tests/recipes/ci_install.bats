@@ -55,7 +55,7 @@ each() {
     [ ! -e ran ]
     hold deploy
     run -75 job "$system" name=deploy wait=0 command='touch ran'
-    run -9 job "$system" name=deploy wait=0 conflict-exit-code=9 command='touch ran'
+    run -9 job "$system" name=deploy wait=0 exit-code=busy=9 command='touch ran'
     [ ! -e ran ]
     let_go deploy
   }
@@ -139,7 +139,7 @@ each() {
 @test "of GitLab's pipelines the number comes from a variable; a later run with a smaller one is superseded" {
   release
   run -0 job gitlab name=deploy supersede='$CI_PIPELINE_IID' command='true'
-  run -79 job gitlab name=deploy supersede=6 superseded-exit-code=79 command='touch ran'
+  run -79 job gitlab name=deploy supersede=6 exit-code=superseded=79 command='touch ran'
   [ ! -e ran ]
 }
 

@@ -7,6 +7,7 @@
 
 #include "cli/settings/config.hpp"
 #include "cli_fixture.hpp"
+#include "util/text.hpp"
 
 using namespace rlock;
 using namespace rlock::cli;
@@ -20,8 +21,8 @@ TEST_CASE("characters beyond ASCII are read in comments and strings, and refused
     CAPTURE(value);
     auto settings = parse_config("f", "\xEF\xBB\xBF# \u00e9\nuser = " + std::string(value));
     REQUIRE(settings);
-    CHECK(settings->front().values == Words{"\u00e9~7e"});
-    CHECK(settings->front().line == 2);
+    CHECK(settings->front().second.words == Words{"\u00e9~7e"});
+    CHECK(settings->front().second.place == "f:2");
   }
   for (const char* text :
        {"\n\u00e9 = 1", "\nuser = \u00e9", "\nuser = \"\\\u00e9\"", "\nuser = 'a' \u00e9",
@@ -39,41 +40,48 @@ TEST_CASE("characters beyond ASCII are read in comments and strings, and refused
 TEST_CASE("strings, numbers and booleans become what the command line would say") {
   Choices choices = of_text(
       "url = ['redis://a', 'redis://b', 'redis://c']\nconnect-timeout = 1.5\n"
-      "[run]\nttl = 60\nmax-run = '1h'\nconflict-exit-code = 7\nhide-command = true\nno-renew = "
-      "false");
+      "[run]\nttl = 60\nwait = '1h'\nhistory = 7\nhide-command = true\nreport = false");
   CHECK(choices.all(Opt::url) == Words{"redis://a", "redis://b", "redis://c"});
-  CHECK(connection_options(choices, fake_getenv)->connect_timeout == Millis(1500));
-  CHECK(choices.last(Opt::ttl) == "60");
-  CHECK(choices.last(Opt::max_run) == "1h");
-  CHECK(choices.last(Opt::conflict_exit_code) == "7");
+  CHECK(connection_options(choices)->connect_timeout == Millis(1500));
+  CHECK(choices.duration(Opt::ttl) == Millis(60'000));
+  CHECK(choices.duration(Opt::wait) == Millis(3'600'000));
+  CHECK(choices.number(Opt::history_rows) == 7U);
   CHECK(choices.has(Opt::hide_command));
-  CHECK_FALSE(choices.has(Opt::no_renew));
-  CHECK(of_text("run.ttl = '5s'").last(Opt::ttl) == "5s");
+  CHECK_FALSE(choices.has(Opt::report));
+  CHECK(choices[Opt::report].source == Source::file);
+  CHECK(of_text("run.ttl = '5s'").duration(Opt::ttl) == Millis(5'000));
   CHECK(of_text("").all(Opt::url).empty());
 }
 
-TEST_CASE("an option whose value is optional may be true, false or a number") {
-  CHECK(of_text("[run]\nsupersede = true").last(Opt::supersede) == kFlagValue);
-  CHECK(of_text("[run]\nsupersede = 7").last(Opt::supersede) == "7");
-  CHECK_FALSE(of_text("[run]\nsupersede = false").has(Opt::supersede));
+TEST_CASE("an option whose value is optional may be true, false or its value") {
+  CHECK(of_text("[run]\ncontain = true").last(Opt::contain) == kFlagValue);
+  CHECK(of_text("[run]\ncontain = 'user'").last(Opt::contain) == "user");
+  CHECK_FALSE(of_text("[run]\ncontain = false").has(Opt::contain));
   CHECK(contains(error_of_text("[run]\ncontain = 1"), "true, false or \"user\""));
-  CHECK(contains(error_of_text("[run]\nsupersede = 'x'"), "true, false or a whole number"));
+  CHECK(contains(error_of_text("[run]\ncontain = 'x'"), "takes no value but user"));
+}
+
+TEST_CASE("a file may set only what cannot change which runs exclude each other") {
+  const Words allowed{"wait",         "ttl",       "kill-after", "contain", "fail-open",
+                      "hide-command", "event-log", "report",     "history", "reason"};
+  for (const OptionRow& row : options()) {
+    if (row.section != Section::command || row.name.empty()) continue;
+    CAPTURE(row.name);
+    const bool may = std::find(allowed.begin(), allowed.end(), row.name) != allowed.end();
+    CHECK(row.in_file == may);
+    if (may) continue;
+    CHECK(contains(error_of_text("[run]\n" + std::string(row.name) + " = true"),
+                   ":2: \"" + std::string(row.name) + "\" cannot be a setting of all runs"));
+  }
 }
 
 TEST_CASE("of options that exclude each other the one with the higher precedence applies") {
   Folder folder;
-  std::string slots = folder.write("slots", "[run]\nslots = 3");
-  CHECK_FALSE(configured(run_call({"--shared"}), {slots}).has(Opt::slots));
-  std::string daily = folder.write("daily", "[run]\nonce-per = 'day'\nmax-failures = 3");
-  CHECK_FALSE(configured(run_call({"--once", "k"}), {daily}).has(Opt::once_per));
-  CHECK(configured(run_call(), {daily}).last(Opt::once_per) == "day");
-  std::string never = folder.write("never", "[run]\nnonblock = true");
   std::string while_5m = folder.write("wait", "[run]\nwait = '5m'");
-  CHECK_FALSE(configured(run_call({"-w", "5"}), {never}).has(Opt::nonblock));
+  CHECK(configured(run_call({"-w", "5"}), {while_5m}).duration(Opt::wait) == Millis(5'000));
   CHECK_FALSE(configured(run_call({"-n"}), {while_5m}).has(Opt::wait));
-  Choices choices = configured(run_call(), {while_5m, never});
-  CHECK(choices.last(Opt::wait) == "5m");
-  CHECK_FALSE(choices.has(Opt::nonblock));
+  std::string history = folder.write("history", "[run]\nhistory = 5");
+  CHECK_FALSE(configured(run_call({"--format", "plain"}), {history}).has(Opt::history_rows));
 }
 
 TEST_CASE("an unknown key names file and line, and the key that was meant") {
@@ -88,8 +96,9 @@ TEST_CASE("an unknown key names file and line, and the key that was meant") {
   for (const char* key :
        {"quiet", "verbose", "json", "help", "version", "config", "yes", "token"}) {
     CAPTURE(key);
-    CHECK(contains(error_of_text(std::string(key) + " = true"), "on the command line only"));
-    CHECK(contains(error_of_text("[run]\n" + std::string(key) + " = true"), "command line only"));
+    CHECK(contains(error_of_text(std::string(key) + " = true"), "give it on the command line"));
+    CHECK(contains(error_of_text("[run]\n" + std::string(key) + " = true"),
+                   "give it on the command line"));
   }
   CHECK(contains(error_of_text("\"\\u001b[31m\" = 1"), "\\x1b"));
   CHECK(contains(error_of_text("\"\" = 1"), "unknown key \"\""));
@@ -105,9 +114,9 @@ TEST_CASE("a value of the wrong type is refused, and the right one is named") {
   CHECK(contains(error_of_text("password = 5"), "password must be a string"));
   CHECK(contains(error_of_text("password = ''"), "password is empty"));
   CHECK(contains(error_of_text("user = \"a\\u0000b\""), "NUL"));
-  CHECK(contains(error_of_text("[run]\nnonblock = 'yes'"), "true or false"));
-  CHECK(contains(error_of_text("[run]\nconflict-exit-code = '7'"), "whole number"));
-  CHECK(contains(error_of_text("[run]\nconflict-exit-code = 7.5"), "whole number"));
+  CHECK(contains(error_of_text("[run]\nreport = 'yes'"), "true or false"));
+  CHECK(contains(error_of_text("[run]\nhistory = '7'"), "whole number"));
+  CHECK(contains(error_of_text("[run]\nhistory = 7.5"), "whole number"));
   CHECK(contains(error_of_text("[run]\nttl = 1979-05-27"), "duration"));
   CHECK(contains(error_of_text("run = 5"), "must be a table"));
   CHECK(contains(error_of_text("[[run]]\nttl = 5"), "must be a table"));
@@ -119,8 +128,7 @@ TEST_CASE("a bad value is reported with its line, whichever command runs") {
   CHECK(contains(error_of_text("[run]\nttl = -5"), ":2: --ttl: not a duration"));
   CHECK(contains(error_of_text("[run]\nttl = inf"), ":2: --ttl: not a duration"));
   CHECK(contains(error_of_text("[run]\nttl = 0.5"), ":2: --ttl must be at least 1s"));
-  CHECK(contains(error_of_text("[run]\nconflict-exit-code = 600"), ":2: --conflict-exit-code"));
-  CHECK(contains(error_of_text("[run]\non-lost = 'explode'"), ":2: --on-lost"));
+  CHECK(contains(error_of_text("[run]\nhistory = 1001"), ":2: --history"));
   CHECK(contains(error_of_text("connect-timeout = 0"), ":1: --connect-timeout"));
   CHECK(contains(error_of_text("prefix = 'a{b'"), ":1: bad prefix"));
   CHECK(contains(error_of_text("url = 'http://h'"), ":1: bad URL"));
@@ -165,7 +173,7 @@ TEST_CASE("a file with a password must be closed to others, wherever it holds it
     }
     std::string of_group = folder.write("rlock.toml", text, 0640);
     auto read = run_call();
-    CHECK(bool(apply_config(read, fake_getenv, Words{of_group})) == (geteuid() == 0));
+    CHECK(bool(resolve(read, fake_getenv, Words{of_group})) == (geteuid() == 0));
     configured(run_call(), {folder.write("rlock.toml", text, 0600)});
     configured(run_call(), {folder.write("rlock.toml", text, 0400)});
   }
@@ -195,8 +203,8 @@ TEST_CASE("the password: file of a flag, environment, then the files of settings
   std::string named = folder.write("named", "password-file = 'secret'");
   auto password_of = [](const Choices& choices) {
     Choices with_url = choices;
-    if (!with_url.has(Opt::url)) with_url.set(Opt::url, {"redis://a"});
-    auto options = connection_options(with_url, fake_getenv);
+    if (!with_url.has(Opt::url)) choose(with_url, Opt::url, {"redis://a"});
+    auto options = connection_options(with_url);
     REQUIRE(options);
     return options->password;
   };
@@ -216,14 +224,14 @@ TEST_CASE("the password: file of a flag, environment, then the files of settings
 TEST_CASE("the password in a URL wins over a password from a source of lower precedence") {
   Folder folder;
   std::string machine = folder.write("machine", "user = 'u'\npassword = 's'\nurl = 'redis://db'");
-  CHECK(configured(run_call(), {machine}).password() == "s");
+  CHECK(configured(run_call(), {machine}).last(Opt::password) == "s");
   Choices flag = configured(run_call({"-u", "redis://:own@h"}), {machine});
-  CHECK_FALSE(flag.password());
+  CHECK_FALSE(flag.has(Opt::password));
   CHECK_FALSE(flag.has(Opt::user));
   std::string user = folder.write("user", "url = 'redis://:own@h'");
-  CHECK_FALSE(configured(run_call(), {user, machine}).password());
+  CHECK_FALSE(configured(run_call(), {user, machine}).has(Opt::password));
   variables = {{"RLOCK_URL", "redis://:own@h"}};
-  CHECK_FALSE(configured(run_call(), {machine}).password());
+  CHECK_FALSE(configured(run_call(), {machine}).has(Opt::password));
 }
 
 TEST_CASE("user and password of a file that names a server are for that one alone") {
@@ -234,7 +242,7 @@ TEST_CASE("user and password of a file that names a server are for that one alon
     CAPTURE(login);
     auto has_login = [](const Choices& choices) {
       return choices.has(Opt::user) || choices.has(Opt::password_file) ||
-             choices.has(Opt::password_command) || choices.password();
+             choices.has(Opt::password_command) || choices.has(Opt::password);
     };
     const std::string text = std::string("user = 'u'\n") + login;
     std::string with_url = folder.write("with_url", text + "\nurl = 'redis://db'");
@@ -251,6 +259,81 @@ TEST_CASE("user and password of a file that names a server are for that one alon
     CHECK(has_login(configured(run_call(), {other, without})));
   }
   variables.clear();
+}
+
+TEST_CASE(
+    "the password of a file is used with RLOCK_URL only if it names the same servers in the same "
+    "way") {
+  Folder folder;
+  folder.write("secret", "s");
+  struct Pair {
+    const char* environment;
+    const char* file;
+    bool same;
+  };
+  const Pair pairs[] = {
+      {"redis://db", "redis://db", true},
+      {"redis://db:6379/3", "redis://db", true},
+      {"rediss://db", "redis://db", false},
+      {"redis://db:6380", "redis://db", false},
+      {"redis://db2", "redis://db", false},
+      {"redis://u:p@db", "redis://db", false},
+      {"unix:///s", "unix:///s", true},
+      {"unix:///s", "unix:///t", false},
+      {"redis+sentinel://a,b/m", "redis+sentinel://a,b/m", true},
+      {"redis+sentinel://a,b/m", "redis+sentinel://a/m", false},
+      {"redis+sentinel://a,b/m", "redis+sentinel://a,b/n", false},
+      {"redis+cluster://a,b", "redis+cluster://a,b", true},
+      {"redis+cluster://a,b", "redis+cluster://a,c", false},
+      {"redis://a redis://b redis://c", "redis://a redis://b redis://c", true},
+      {"redis://a redis://b redis://c", "redis://a redis://b redis://d", false},
+      {"redis://a", "redis://a redis://b redis://c", false},
+  };
+  for (const Pair& pair : pairs) {
+    CAPTURE(pair.environment);
+    CAPTURE(pair.file);
+    variables = {{"RLOCK_URL", pair.environment}};
+    const Choices choices = configured(
+        run_call(),
+        {folder.write("f", util::format("url = '{}'\npassword-file = 'secret'", pair.file))});
+    CHECK(choices.has(Opt::password_file) == pair.same);
+    CHECK(choices.all(Opt::url) == split_urls(pair.environment));
+  }
+  const std::string plain = "url = 'rediss://db'\npassword-file = 'secret'\n";
+  auto used = [&](const char* name, const char* value, const std::string& more) {
+    variables = {{"RLOCK_URL", "rediss://db"}, {name, value}};
+    return configured(run_call(), {folder.write("f", plain + more)}).has(Opt::password_file);
+  };
+  CHECK(used("RLOCK_PREFIX", "p:", ""));
+  for (const char* name : {"RLOCK_CACERT", "RLOCK_SNI"}) {
+    const std::string key = name == std::string("RLOCK_SNI") ? "sni" : "cacert";
+    CHECK_FALSE(used(name, "/x", ""));
+    CHECK_FALSE(used(name, "/x", key + " = '/y'"));
+    CHECK(used(name, "/x", key + " = '/x'"));
+  }
+  CHECK_FALSE(used("RLOCK_INSECURE", "1", ""));
+  CHECK(used("RLOCK_INSECURE", "1", "insecure = true"));
+  CHECK(used("RLOCK_INSECURE", "0", ""));
+  variables.clear();
+}
+
+TEST_CASE("a variable within two letters of a setting that is not set is warned of") {
+  auto unknown = [](const Words& names) { return unknown_variables(names); };
+  CHECK(unknown({"RLOCK_URI"}).warnings ==
+        Words{"warning: rlock does not know RLOCK_URI; did you mean RLOCK_URL?"});
+  CHECK(unknown({"RLCOK_PASSWORD"}).warnings.size() == 1);
+  CHECK(unknown({"RLCOK_PASSWORD"}).names.empty());
+  CHECK(unknown({"RLOCK_PREFIXX", "RLOCK_PREFIX"}).warnings.empty());
+  CHECK(unknown({"RLOCK_PREFIXX", "RLOCK_PREFIX"}).names == Words{"RLOCK_PREFIXX"});
+  CHECK(unknown({"RLOCK_URI", "RLOCK_HELD"}).warnings.empty());
+  const Words of_rlock{"RLOCK_NAME", "RLOCK_OWNER",     "RLOCK_TOKEN",
+                       "RLOCK_SLOT", "RLOCK_WAITED_MS", "RLOCK_UNLOCKED",
+                       "RLOCK_USER", "REDISCLI_AUTH",   "RLOCK_PASSWORD_FILE"};
+  CHECK(unknown(of_rlock).warnings.empty());
+  CHECK(unknown(of_rlock).names.empty());
+  const auto pod = unknown({"RLOCK_SERVICE_HOST", "RLOCK_PORT_80_TCP", "PATH"});
+  CHECK(pod.warnings.empty());
+  CHECK(pod.names == Words{"RLOCK_SERVICE_HOST", "RLOCK_PORT_80_TCP"});
 }
 
 TEST_CASE("relative paths in a file start at its folder") {
@@ -279,7 +362,7 @@ TEST_CASE("the example is accepted as it is, and with each of its keys") {
     Choices choices = of_text(table + line.substr(1));
     CHECK(example.find(line) == example.rfind(line));
     const OptionRow* row = find_option(line.substr(1, line.find(' ') - 1));
-    CHECK(((row != nullptr && choices.has(row->id)) || choices.password()));
+    CHECK((row != nullptr && choices.has(row->id)));
     ++keys;
   }
   CHECK(keys > 10);
@@ -288,12 +371,8 @@ TEST_CASE("the example is accepted as it is, and with each of its keys") {
 TEST_CASE("the example names every key") {
   const std::string example = example_text();
   for (const OptionRow& row : options()) {
-    if (row.name.empty() || !row.applies_to(CommandId::run)) continue;
-    std::string table = row.section == Section::command ? "[run]\n" : "";
-    auto tried = parse_config("x", table + std::string(row.name) + " = true");
-    bool known = tried || !contains(tried.error().text, "unknown key");
     CAPTURE(row.name);
-    CHECK(known == contains(example, "\n#" + std::string(row.name) + " = "));
+    CHECK(row.in_file == contains(example, "\n#" + std::string(row.name) + " = "));
   }
 }
 
@@ -310,6 +389,7 @@ TEST_CASE("several URLs in one text: the same for --url, RLOCK_URL and a file") 
   CHECK(run_call({"--url", blanks}).choices.all(Opt::url) == urls);
   CHECK(run_call({"-u", "redis://a, redis://b", "-u", "valkey://c"}).choices.all(Opt::url) == urls);
   variables["RLOCK_URL"] = blanks;
-  CHECK(test::labels(*connection_options({}, fake_getenv)) == Words{"a:6379", "b:6379", "c:6379"});
+  CHECK(test::labels(*connection_options(configured(run_call(), {}))) ==
+        Words{"a:6379", "b:6379", "c:6379"});
   CHECK(run_call({"--url", " "}).choices.all(Opt::url) == Words{" "});
 }

@@ -9,7 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "cli/options/values.hpp"
 #include "cli/settings/config.hpp"
+#include "cli/settings/connect.hpp"
+#include "cli/settings/resolve.hpp"
 #include "support/scratch.hpp"
 #include "unit/cli_fixture.hpp"
 
@@ -55,15 +58,22 @@ inline Invocation run_call(Words flags = {}) {
   return call(flags);
 }
 
+// The choice of `words` for an option.
+inline void choose(Choices& choices, Opt id, Words words, Source source = Source::option) {
+  auto setting = make_setting(row_of(id), std::move(words), source, shown_name(id));
+  if (!setting) FAIL(setting.error().text);
+  choices.set(id, *std::move(setting));
+}
+
 // The choices of `invocation`, completed by `files`, the one with the highest precedence first.
 inline Choices configured(Invocation invocation, const Words& files) {
-  auto ok = apply_config(invocation, fake_getenv, files);
+  auto ok = resolve(invocation, fake_getenv, files);
   if (!ok) FAIL(ok.error().text);
   return invocation.choices;
 }
 
 inline std::string error_of(const Words& files, Invocation invocation = run_call()) {
-  auto ok = apply_config(invocation, fake_getenv, files);
+  auto ok = resolve(invocation, fake_getenv, files);
   REQUIRE_FALSE(ok);
   CHECK(ok.error().kind == ErrorKind::config);
   return ok.error().text;

@@ -8,6 +8,7 @@
 
 using namespace rlock;
 using namespace rlock::cli;
+using test::choose;
 using test::fake_getenv;
 using test::variables;
 
@@ -17,7 +18,7 @@ using Urls = std::vector<std::string>;
 
 Choices with_url() {
   Choices choices;
-  choices.set(Opt::url, {"redis://a"});
+  choose(choices, Opt::url, {"redis://a"});
   return choices;
 }
 
@@ -45,8 +46,8 @@ TEST_CASE("a prefix that would break the keys is refused") {
   variables.clear();
   for (const char* prefix : {"a{b", "}", "\x1b", "\xff"}) {
     Choices choices = with_url();
-    choices.set(Opt::prefix, {prefix});
-    auto options = connection_options(choices, fake_getenv);
+    choose(choices, Opt::prefix, {prefix});
+    auto options = connection_options(choices);
     REQUIRE_FALSE(options);
     CHECK(options.error().kind == ErrorKind::usage);
   }
@@ -55,68 +56,68 @@ TEST_CASE("a prefix that would break the keys is refused") {
 TEST_CASE(
     "a URL given as a flag rules out the user and password of the environment where either has "
     "its own server") {
+  const test::Folder folder;
   using Who = std::pair<std::optional<std::string>, std::optional<std::string>>;
-  auto who = [](const Choices& choices) {
-    auto options = connection_options(choices, fake_getenv);
+  auto who = [](const test::Words& flags, const test::Words& files = {}) {
+    auto options = connection_options(test::configured(test::run_call(flags), files));
     REQUIRE(options);
     return Who{options->user, options->password};
   };
   const Who of_environment{"cache", "secret"};
   for (const char* password : {"RLOCK_PASSWORD", "REDISCLI_AUTH"}) {
-    variables = {{"RLOCK_USER", "cache"}, {password, "secret"}};
     for (const char* url : {"redis://u:right@a", "redis://:right@a", "unix://:right@/s",
                             "redis+sentinel://:right@a/m", "redis+cluster://:right@a,b"}) {
       CAPTURE(url);
-      Choices flag;
-      flag.set(Opt::url, {url});
-      CHECK(who(flag) == Who{});
-      flag.set(Opt::user, {"flag"});
-      CHECK(who(flag) == Who{"flag", std::nullopt});
-      Choices file;
-      file.set_from_file(Opt::url, {url}, "rlock.toml:1");
-      CHECK(who(file) == of_environment);
+      variables = {{"RLOCK_USER", "cache"}, {password, "secret"}};
+      CHECK(who({"-u", url}) == Who{});
+      CHECK(who({"-u", url, "--user", "flag"}) == Who{"flag", std::nullopt});
+      CHECK(who({}, {folder.write("rlock.toml", "url = '" + std::string(url) + "'")}) ==
+            of_environment);
       variables["RLOCK_URL"] = url;
       CHECK(who({}) == of_environment);
     }
     for (const char* url : {"redis://a", "redis+sentinel://a/m?sentinel_password=other"}) {
       CAPTURE(url);
-      Choices flag;
-      flag.set(Opt::url, {url});
       variables["RLOCK_URL"] = "redis://b";
-      CHECK(who(flag) == Who{});
+      CHECK(who({"-u", url}) == Who{});
       variables.erase("RLOCK_URL");
-      CHECK(who(flag) == of_environment);
+      CHECK(who({"-u", url}) == of_environment);
     }
   }
   variables.clear();
 }
 
-TEST_CASE("the effective settings have no login that a URL given as a flag rules out") {
-  variables = {{"RLOCK_USER", "cache"}, {"RLOCK_PASSWORD", "secret"}};
-  auto shown = [](const Choices& choices) {
-    return std::pair(effective_setting(Opt::user, choices, fake_getenv).source,
-                     effective_setting(Opt::password_file, choices, fake_getenv).source);
+TEST_CASE(
+    "a password of the environment is not used with --password-command, and a file's is not with "
+    "one of the environment") {
+  const test::Folder folder;
+  variables = {{"RLOCK_PASSWORD", "secret"}};
+  const std::string file = folder.write("rlock.toml", "password-file = 'x'");
+  auto choices = [&](const test::Words& flags) {
+    return test::configured(test::run_call(flags), {file});
   };
-  using Sources = std::pair<Source, Source>;
-  CHECK(shown(with_url()) == Sources{Source::environment, Source::environment});
-  Choices flag;
-  flag.set(Opt::url, {"redis://u:right@a"});
-  CHECK(shown(flag) == Sources{Source::fallback, Source::fallback});
-  variables["RLOCK_URL"] = "redis://b";
-  CHECK(shown(with_url()) == Sources{Source::fallback, Source::fallback});
-  CHECK(shown({}) == Sources{Source::environment, Source::environment});
+  CHECK(choices({})[Opt::password].place == "RLOCK_PASSWORD");
+  CHECK_FALSE(choices({}).has(Opt::password_file));
+  const Choices command = choices({"--password-command", "pass show redis"});
+  CHECK_FALSE(command.has(Opt::password));
+  CHECK_FALSE(command.has(Opt::password_file));
   variables.clear();
 }
 
-TEST_CASE("the effective settings have no password of the environment beside --password-command") {
-  variables = {{"RLOCK_PASSWORD", "secret"}};
-  CHECK(effective_setting(Opt::password_file, {}, fake_getenv).name == "password");
-  Choices choices;
-  choices.set(Opt::password_command, {"pass show redis"});
-  const EffectiveSetting file = effective_setting(Opt::password_file, choices, fake_getenv);
-  CHECK(file.source == Source::fallback);
-  CHECK(file.name == "password-file");
-  CHECK(effective_setting(Opt::password_command, choices, fake_getenv).value == "pass show redis");
+TEST_CASE("one source names one password, and REDISCLI_AUTH is the weakest of the environment") {
+  const test::Folder folder;
+  variables = {{"RLOCK_PASSWORD_FILE", "/p"}, {"REDISCLI_AUTH", "secret"}};
+  const Choices choices = test::configured(test::run_call(), {});
+  CHECK(choices.last(Opt::password_file) == "/p");
+  CHECK_FALSE(choices.has(Opt::password));
+  variables["RLOCK_PASSWORD"] = "secret";
+  Invocation both = test::run_call();
+  auto refused = resolve(both, fake_getenv, {});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::usage);
+  CHECK(refused.error().text == "RLOCK_PASSWORD and RLOCK_PASSWORD_FILE cannot be used together");
+  CHECK(test::configured(test::run_call({"--password-file", "/q"}), {})[Opt::password_file].place ==
+        "--password-file");
   variables.clear();
 }
 
@@ -126,8 +127,8 @@ TEST_CASE("a password file that cannot be read is a configuration error") {
                                   std::string("/dev/zero"), folder.write("secret", "\n")}) {
     CAPTURE(path);
     Choices choices = with_url();
-    choices.set(Opt::password_file, {path});
-    auto options = connection_options(choices, fake_getenv);
+    choose(choices, Opt::password_file, {path});
+    auto options = connection_options(choices);
     REQUIRE_FALSE(options);
     CHECK(options.error().kind == ErrorKind::config);
     CHECK(options.error().text.find(path) != std::string::npos);

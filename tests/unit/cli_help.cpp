@@ -99,7 +99,7 @@ TEST_CASE("each option has a text for the manual beside the short one") {
 TEST_CASE("the manual explains an option once and refers to that place afterwards") {
   auto page = manual_page("@options run@\n@options acquire@\n", "");
   REQUIRE(page);
-  const std::string text = "Use 0 if the caller should treat a skip as a success";
+  const std::string text = "It cannot be combined with busy= of ";
   CHECK(page->find(text) != std::string::npos);
   CHECK(page->find(text) == page->rfind(text));
   CHECK(page->find("See \\fBrun\\fR above.") != std::string::npos);

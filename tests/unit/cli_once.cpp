@@ -179,9 +179,3 @@ TEST_CASE("what is asked to be done once") {
   REQUIRE(none);
   CHECK_FALSE(*none);
 }
-
-TEST_CASE("--max-failures of a configuration file needs no --once") {
-  Choices from_file;
-  from_file.set_from_file(Opt::max_failures, {"2"}, "rlock.toml:1");
-  CHECK(once_choice(from_file, kSpring));
-}

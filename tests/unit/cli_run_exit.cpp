@@ -128,7 +128,7 @@ TEST_CASE("work that was done before is a success of its own, and says whose") {
   CHECK(got.severity == Severity::notice);
   CHECK(got.message == "\"nightly\" was done by web3 40m ago, at " + utc_time(at) +
                            " (took 4m10s), with the KEY \"v17\"");
-  once.done_code = 9;
+  once.codes = {.done = 9, .failures = 7};
   CHECK(to_exit(lock::AlreadyDone{}, once).code == 9);
   CHECK(to_exit(lock::AlreadyDone{}, once).message ==
         "\"nightly\" was done by another run, with the KEY \"v17\"");
@@ -136,14 +136,14 @@ TEST_CASE("work that was done before is a success of its own, and says whose") {
   CHECK(to_exit(lock::AlreadyDone{{}, {}, encode_record({{}, {}, {}, "./job", {}, {}}), {}}, once)
             .message == "\"nightly\" was done by another run, for day 2026-11-21: ./job");
   got = to_exit(lock::FailedTooOften{3}, once);
-  CHECK(got.code == 75);
+  CHECK(got.code == 7);
   CHECK(got.severity == Severity::notice);
   CHECK(contains(got.message, "failed 3 times"));
 }
 
 TEST_CASE("who is superseded names the newer one") {
   MessageContext deploy = context();
-  deploy.superseded_code = 8;
+  deploy.codes.superseded = 8;
   const std::string record = encode_record({"runner7", "ci", 812, {}, {}, {}});
   RunExit got = to_exit(lock::Superseded{record}, deploy);
   CHECK(got.code == 8);

@@ -32,9 +32,7 @@ TEST_CASE("the defaults are the documented ones") {
   CHECK_FALSE(got.plan.max_run);
   CHECK_FALSE(got.plan.stop_after);
   CHECK_FALSE(got.waiting.wait);
-  CHECK(got.waiting.conflict_code == 75);
-  CHECK(got.waiting.superseded_code == 75);
-  CHECK(got.done_code == 0);
+  CHECK(got.waiting.codes == ExitCodes{.busy = 75, .done = 0, .superseded = 75, .failures = 75});
   CHECK(run_with({"-t", "6s"}).plan.kill_after == Millis(1'000));
   CHECK(run_with({"--stop-after", "20s"}).plan.stop_after == Millis(20'000));
   CHECK_FALSE(run_with({"--stop-after", "0"}).plan.stop_after);
@@ -77,13 +75,27 @@ TEST_CASE("--supersede takes a number behind an equals sign, and no other word")
   CHECK(run_with({"--supersede=0"}).plan.claim.supersede->number == 0U);
   CHECK(run_with({"--supersede=812"}).plan.claim.supersede->number == 812U);
   CHECK(run_with({"--reason", "--supersede"}).plan.claim.supersede == std::nullopt);
-  CHECK(run_with({"--supersede", "--superseded-exit-code", "9"}).waiting.superseded_code == 9);
   CHECK(run_with({"--reason", "--supersede", "--wait", "9"}).plan.claim.supersede == std::nullopt);
 }
 
-TEST_CASE("work that is done once has an exit code of its own, and one slot is one holder") {
+TEST_CASE("work that is done once may have one slot, which is one holder") {
   CHECK(run_with({"--once", "k"}).plan.claim.once->key == "k");
-  CHECK(run_with({"--once", "k", "--slots", "1", "--done-exit-code", "7"}).done_code == 7);
+  CHECK(run_with({"--once", "k", "--slots", "1"}).plan.claim.once->key == "k");
+}
+
+TEST_CASE("--exit-code chooses the code of each reason why the command did not run") {
+  auto codes = [](test::Words options) {
+    const test::Words all{"--once", "k", "--supersede", "--max-failures", "2"};
+    options.insert(options.end(), all.begin(), all.end());
+    return run_with(options).waiting.codes;
+  };
+  CHECK(codes({}) == ExitCodes{});
+  CHECK(codes({"-E", "7"}) == ExitCodes{.busy = 7});
+  CHECK(codes({"--exit-code", "busy=1,done=2,superseded=3,failures=4"}) ==
+        ExitCodes{.busy = 1, .done = 2, .superseded = 3, .failures = 4});
+  CHECK(codes({"--exit-code", "busy=1", "--exit-code=busy=0,done=255"}) ==
+        ExitCodes{.busy = 0, .done = 255});
+  CHECK(codes({"-E", "7", "--exit-code", "done=3"}) == ExitCodes{.busy = 7, .done = 3});
 }
 
 TEST_CASE(

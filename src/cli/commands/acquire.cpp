@@ -19,11 +19,9 @@
 namespace rlock::cli {
 namespace {
 
-Result<std::optional<pid_t>> pid_choice(const Choices& choices) {
-  TRY(auto number, number_choice(choices, Opt::renew_while, INT_MAX));
-  if (!number) return std::optional<pid_t>();
-  if (*number == 0) return usage("--renew-while needs the pid of a process");
-  return std::optional(static_cast<pid_t>(*number));
+std::optional<pid_t> pid_choice(const Choices& choices) {
+  const auto number = choices.number(Opt::renew_while);
+  return number ? std::optional(static_cast<pid_t>(*number)) : std::nullopt;
 }
 
 // A process that ends with the acquisition would release the lock before the caller uses it.
@@ -39,7 +37,7 @@ Status check_outlives_us(pid_t pid) {
 
 // A lease of the default length could end in the middle of the steps.
 Result<Millis> lease_length(const Choices& choices, std::optional<pid_t> renew_while) {
-  TRY(auto ttl, ttl_choice(choices));
+  const auto ttl = choices.duration(Opt::ttl);
   if (!ttl && !renew_while) {
     return usage("acquire needs --ttl DUR (longer than the steps take) or --renew-while PID");
   }
@@ -188,7 +186,7 @@ Result<Report> acquire(RunSettings settings, Session& session, run::Signals& sig
 Result<RunSettings> acquire_settings(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
   TRY(auto name, only_name(invocation));
-  TRY(auto renew_while, pid_choice(choices));
+  const auto renew_while = pid_choice(choices);
   TRY(auto ttl, lease_length(choices, renew_while));
   const pid_t pid = renew_while.value_or(getppid());
   const Record record = holder_record(pid, command_line_of(pid), choices, system_getenv);

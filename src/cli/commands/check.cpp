@@ -26,11 +26,10 @@ Result<CheckSettings> check_settings(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
   TRY(auto name, only_name(invocation));
   CheckSettings settings{std::move(name)};
-  TRY(settings.within, duration_choice(choices, Opt::within));
-  TRY(settings.max_held, duration_choice(choices, Opt::max_held));
-  TRY(settings.max_wait, duration_choice(choices, Opt::max_wait));
-  TRY(settings.max_waiters,
-      number_choice(choices, Opt::max_waiters, std::numeric_limits<uint32_t>::max()));
+  settings.within = choices.duration(Opt::within);
+  settings.max_held = choices.duration(Opt::max_held);
+  settings.max_wait = choices.duration(Opt::max_wait);
+  settings.max_waiters = choices.number(Opt::max_waiters);
   settings.critical = choices.has(Opt::critical);
   return settings;
 }

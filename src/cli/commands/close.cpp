@@ -55,7 +55,7 @@ Result<ClosureSettings> closure_settings(const Invocation& invocation) {
 Result<Millis> closure_length(const Choices& choices) {
   constexpr Millis kMost = std::chrono::hours(30 * 24);
   const auto until = choices.last(Opt::until);
-  TRY(auto length, duration_choice(choices, Opt::closed_for));
+  auto length = choices.duration(Opt::closed_for);
   if (length && until) return usage("--for and --until cannot be used together");
   if (until) {
     TRY(length, time_left(Opt::until, *until, wall_clock().ms));
@@ -256,7 +256,7 @@ Result<Report> close_command(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
   TRY(auto settings, closure_settings(invocation));
   TRY(settings.length, closure_length(choices));
-  TRY(auto wait, duration_choice(choices, Opt::wait));
+  const auto wait = choices.duration(Opt::wait);
   TRY(auto session, Session::open(choices));
   TRY(auto results, set_closures(session, settings));
   const std::string text = closed_text(results, settings.locks);

@@ -11,8 +11,8 @@
 #include "cli/options/help.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
-#include "cli/settings/config.hpp"
 #include "cli/settings/connect.hpp"
+#include "cli/settings/resolve.hpp"
 #include "completion_templates.hpp"
 #include "lock/poller.hpp"
 #include "redis/store/acl.hpp"
@@ -76,7 +76,8 @@ template <class Wanted>
 std::string bash_rows(std::string_view command, Wanted wanted) {
   std::string rows;
   for (const OptionRow& row : options()) {
-    if (row.commands != kEveryCommand && wanted(row)) rows += bash_row(row);
+    const bool listed = row.commands != kEveryCommand && row.on_command_line();
+    if (listed && wanted(row)) rows += bash_row(row);
   }
   return util::format("    {}) rows+=(\n{}    ) ;;\n", command, rows);
 }
@@ -154,6 +155,7 @@ std::string fish_completion() {
                        fish_operand("__rlock_after_name", "--") +
                        fish_operand("__rlock_after_dashes", "(__rlock_rest)");
   for (const OptionRow& row : options()) {
+    if (!row.on_command_line()) continue;
     holes["options"] += fish_option(row);
     if (!row.takes_next_word()) continue;
     if (row.section == Section::general) {
@@ -215,7 +217,7 @@ std::string zsh_completion() {
                      command.name, rows, zsh_operands(command));
   }
   for (const OptionRow& row : options()) {
-    if (row.section == Section::general) {
+    if (row.section == Section::general && row.on_command_line()) {
       holes["general options"] += "    " + zsh_option(row, row.help);
     }
   }
@@ -298,11 +300,11 @@ int print_names(std::span<const std::string> words) {
   auto command_line = parse(words);
   auto* invocation = command_line ? std::get_if<Invocation>(&*command_line) : nullptr;
   if (invocation == nullptr) return kSuccess;
-  auto configured = apply_config(*invocation, system_getenv, default_config_files(system_getenv));
+  auto configured = resolve(*invocation, system_getenv, default_config_files(system_getenv));
   if (!configured) return kSuccess;
   // A TAB runs no program of the user's, which would go on after the time limit.
   if (invocation->choices.has(Opt::password_command)) return kSuccess;
-  auto settings = connection_options(invocation->choices, system_getenv);
+  auto settings = connection_options(invocation->choices);
   if (!settings) return kSuccess;
   settings->connect_timeout = kRequestTimeout;
   settings->local_start = redis::LocalStart::forbidden;

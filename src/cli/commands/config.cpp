@@ -7,7 +7,8 @@
 #include "cli/output/console.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/table.hpp"
-#include "cli/settings/config.hpp"
+#include "cli/settings/resolve.hpp"
+#include "redis/net/url.hpp"
 #include "util/text.hpp"
 
 // `rlock config`: each setting of a run, and its source. It asks no server.
@@ -21,37 +22,61 @@ std::string_view source_text(Source source) {
 }
 
 // Those at the top of a configuration file first, then those of its table [run].
-std::vector<EffectiveSetting> settings_of(const Choices& choices) {
-  std::vector<EffectiveSetting> settings;
+std::vector<const OptionRow*> shown_rows() {
+  std::vector<const OptionRow*> rows;
   for (Section section : {Section::general, Section::command}) {
     for (const OptionRow& row : options()) {
-      if (!is_key(row) || row.section != section) continue;
-      settings.push_back(effective_setting(row.id, choices, system_getenv));
+      if (row.in_file && row.section == section) rows.push_back(&row);
     }
   }
-  return settings;
+  return rows;
 }
 
-std::string text_of(const std::vector<EffectiveSetting>& settings) {
+// Empty: not set.
+std::string shown_value(const OptionRow& row, const Setting& setting) {
+  if (setting.source == Source::fallback)
+    return std::string(text_for(row, CommandId::run).fallback);
+  if (row.id == Opt::password) return "(hidden)";
+  if (setting.words.empty()) return "false";
+  std::string value = util::joined(setting.words, " ");
+  redis::mask_passwords(value);
+  return value;
+}
+
+std::string text_of(const Choices& choices) {
   Table table({{"SETTING", 28}, {"VALUE", 60}, {"SOURCE"}});
-  for (const EffectiveSetting& setting : settings) {
-    const std::string table_name = setting.section == Section::command ? "run." : "";
-    table.add({table_name + std::string(setting.name), setting.value.empty() ? "-" : setting.value,
+  for (const OptionRow* row : shown_rows()) {
+    const Setting& setting = choices[row->id];
+    const std::string value = shown_value(*row, setting);
+    table.add({(row->section == Section::command ? "run." : "") + std::string(row->name),
+               value.empty() ? "-" : value,
                setting.place.empty() ? std::string(source_text(setting.source)) : setting.place});
   }
-  return table.text(line_width(STDOUT_FILENO));
+  std::string text = table.text(line_width(STDOUT_FILENO));
+  if (!choices.unused_login().empty()) text += util::printable(choices.unused_login()) + "\n";
+  const auto unknown = unknown_variables(environment_names()).names;
+  if (!unknown.empty()) {
+    text += "rlock does not know these variables: " + util::printable(util::joined(unknown, " ")) +
+            "\n";
+  }
+  return text;
 }
 
-std::string config_json(const std::vector<EffectiveSetting>& settings) {
+std::string config_json(const Choices& choices) {
   Json list = Json::array();
-  for (const EffectiveSetting& setting : settings) {
-    list.push_back({{"setting", setting.name},
-                    {"table", setting.section == Section::command ? Json("run") : Json()},
-                    {"value", setting.value.empty() ? Json() : Json(setting.value)},
+  for (const OptionRow* row : shown_rows()) {
+    const Setting& setting = choices[row->id];
+    const std::string value = shown_value(*row, setting);
+    list.push_back({{"setting", row->name},
+                    {"table", row->section == Section::command ? Json("run") : Json()},
+                    {"value", value.empty() ? Json() : Json(value)},
                     {"source", source_text(setting.source)},
                     {"place", setting.place.empty() ? Json() : Json(setting.place)}});
   }
-  return document({{"settings", std::move(list)}});
+  const std::string& unused = choices.unused_login();
+  return document({{"settings", std::move(list)},
+                   {"unused_login", unused.empty() ? Json() : Json(unused)},
+                   {"unknown_variables", unknown_variables(environment_names()).names}});
 }
 
 }  // namespace
@@ -60,8 +85,8 @@ Result<Report> config_command(const Invocation& invocation) {
   if (!invocation.names.empty() || invocation.after_dashes) {
     return usage("config takes no NAME: it shows the settings of every lock");
   }
-  const auto settings = settings_of(invocation.choices);
-  return Report{[=] { return config_json(settings); }, [=] { return text_of(settings); }};
+  const Choices& choices = invocation.choices;
+  return Report{[&] { return config_json(choices); }, [&] { return text_of(choices); }};
 }
 
 }  // namespace rlock::cli

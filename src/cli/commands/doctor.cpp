@@ -9,8 +9,8 @@
 #include "cli/deadlock.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/json.hpp"
-#include "cli/settings/config.hpp"
 #include "cli/settings/connect.hpp"
+#include "cli/settings/resolve.hpp"
 #include "cli/settings/run_settings.hpp"
 #include "redis/net/secret.hpp"
 #include "redis/net/url.hpp"
@@ -86,19 +86,12 @@ bool has_password(const redis::Url& url) {
 }
 
 Places places_of(const redis::OpenOptions& options, const Choices& choices) {
-  auto place_of = [&](Opt id) { return effective_setting(id, choices, system_getenv).place; };
-  Places places{place_of(Opt::url)};
-  if (options.secret) {
-    const bool in_file = choices.has(Opt::password_file);
-    places.password = place_of(in_file ? Opt::password_file : Opt::password_command);
-  } else if (options.password) {
-    // A file has its password where it has the URL.
+  Places places{choices[Opt::url].place, {}};
+  if (std::any_of(options.urls.begin(), options.urls.end(), has_password)) {
     places.password = places.url;
-    for (const char* name : redis::kPasswordVariables) {
-      if (variable(system_getenv, name) == options.password) places.password = name;
-    }
-  } else if (std::any_of(options.urls.begin(), options.urls.end(), has_password)) {
-    places.password = places.url;
+  }
+  for (Opt id : {Opt::password, Opt::password_file, Opt::password_command}) {
+    if (choices.has(id)) places.password = choices[id].place;
   }
   return places;
 }
@@ -244,7 +237,7 @@ Result<Report> doctor_command(const Invocation& invocation) {
   if (!invocation.names.empty() || invocation.after_dashes) {
     return usage("doctor takes no NAME: it checks the server");
   }
-  TRY(auto options, connection_options(choices, system_getenv));
+  TRY(auto options, connection_options(choices));
   // Fails if a private server cannot be started.
   TRY(auto targets, redis::targets(options));
   TRY(auto run, run_settings({CommandId::run, choices, {"doctor"}, {{"true"}}}, system_getenv));

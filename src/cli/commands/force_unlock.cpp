@@ -39,7 +39,7 @@ Status set_target(ForceSettings& settings, const Choices& choices) {
   if (choices.has(Opt::all)) settings.target.emplace<AllHolders>();
   TRY(auto owner, owner_choice(choices));
   if (owner) settings.target.emplace<lock::Owner>(*std::move(owner));
-  TRY(auto token, number_choice(choices, Opt::token, kGreatestToken));
+  const auto token = choices.number(Opt::token);
   if (token == 0U) return usage("--token: no holder has the token 0");
   if (token) settings.target = lock::Token{*token};
   return Done{};

@@ -23,12 +23,9 @@ struct HistorySettings {
 };
 
 Result<HistorySettings> history_settings(const Invocation& invocation) {
-  constexpr uint64_t kMost = 1'000'000;  // the server keeps at most 1000
   HistorySettings settings;
   TRY(settings.name, optional_name(invocation));
-  TRY(auto runs, number_choice(invocation.choices, Opt::runs, kMost));
-  if (runs == 0U) return usage("--runs must be at least 1");
-  settings.runs = runs.value_or(settings.runs);
+  settings.runs = invocation.choices.number(Opt::runs).value_or(settings.runs);
   return settings;
 }
 

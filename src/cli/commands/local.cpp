@@ -16,10 +16,10 @@ Result<redis::OpenOptions> local_settings(const Invocation& invocation) {
     return usage("local needs the word stop: rlock local stop");
   }
   Choices choices = invocation.choices;
-  if (!choices.has(Opt::url) && !variable(system_getenv, "RLOCK_URL")) {
-    choices.set(Opt::url, {"local:"});
+  if (!choices.has(Opt::url)) {
+    choices.set(Opt::url, {{"local:"}});
   }
-  TRY(auto settings, connection_options(choices, system_getenv));
+  TRY(auto settings, connection_options(choices));
   if (settings.urls.size() != 1 || !std::holds_alternative<redis::LocalUrl>(settings.urls[0])) {
     return usage(
         "local stop ends the server of local:, but the URL names another one; use rlock --url "

@@ -38,12 +38,12 @@ Record record_without_command() {
 Result<RenewSettings> renew_settings(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
   TRY(auto lease, parse_lease_id(invocation));
-  TRY(auto ttl, ttl_choice(choices));
-  if (!ttl && *format_choice(choices) != redis::Format::native) {
+  const auto ttl = choices.duration(Opt::ttl);
+  if (!ttl && format_choice(choices) != redis::Format::native) {
     return usage(
         "renew needs --ttl with --format: the server does not store the ttl of such a lock");
   }
-  TRY(auto token, number_choice(choices, Opt::token, kGreatestToken));
+  const auto token = choices.number(Opt::token);
   lock::Claim claim{lease.name, lease.owner};
   claim.ttl = ttl.value_or(claim.ttl);
   claim.responsive = lock::Responsive::no;

@@ -12,6 +12,7 @@
 #include "cli/output/json.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/settings/connect.hpp"
+#include "cli/settings/resolve.hpp"
 #include "cli/watch/client.hpp"
 #include "cli/watch/frame.hpp"
 #include "cli/watch/screen.hpp"
@@ -23,7 +24,7 @@ namespace {
 
 Result<Selection> watched_locks(const Invocation& invocation) {
   TRY(auto watched, selection_of(invocation));
-  TRY(auto format, format_choice(invocation.choices));
+  const auto format = format_choice(invocation.choices);
   if (watched.is_listing() && format != redis::Format::native) {
     return usage(
         util::format("watch --format {} needs a NAME: locks of this format cannot be listed",

@@ -67,6 +67,10 @@ void add_options(std::string& out, CommandId command, Section section, HelpLengt
   }
 }
 
+bool is_general(const OptionRow& row) {
+  return row.section == Section::general && row.on_command_line();
+}
+
 constexpr std::string_view kGeneralTitle =
     "\nConnection and general options (before or after the command word):\n";
 
@@ -174,7 +178,7 @@ std::string general_help(HelpLength length) {
   }
   out += kGeneralTitle;
   for (const OptionRow& row : options()) {
-    if (row.section == Section::general) add_option(out, row, {row.help, row.fallback});
+    if (is_general(row)) add_option(out, row, {row.help, row.fallback});
   }
   return out;
 }
@@ -215,7 +219,7 @@ std::optional<std::string> manual_page(std::string_view source, std::string_view
     }
   }
   for (const OptionRow& row : options()) {
-    if (row.section != Section::general) continue;
+    if (!is_general(row)) continue;
     holes["general options"] += item(row, {row.help, row.fallback, row.manual});
   }
   return fill_template(source, holes);

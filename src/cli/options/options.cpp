@@ -20,6 +20,10 @@ constexpr unsigned kCheck = bit(CommandId::check);
 constexpr unsigned kDoctor = bit(CommandId::doctor);
 constexpr unsigned kLocal = bit(CommandId::local);
 
+// Fencing tokens, which are exact as JSON integers.
+constexpr uint64_t kGreatestToken = (uint64_t{1} << 53) - 1;
+constexpr uint64_t kDay = 24 * 60 * 60 * uint64_t{1000};
+
 constexpr OptionHead option(Opt id, std::string_view name, std::string_view metavar,
                             unsigned commands, OptionExtras extras = {}) {
   return {extras, id, name, metavar, commands, Section::command};
@@ -43,23 +47,32 @@ constexpr OptionRow kOptions[] = {
      "server is away, rlock tries for 2s; with --connect-timeout 1m it skips a busy lock at once "
      "and yet waits for the server. This option cannot be combined with a --wait longer than 0."},
     {option(Opt::wait, "wait", "DUR", kRun | kAcquire | kClose,
-            {.letter = 'w', .fallback = "forever", .common = true}),
+            {.letter = 'w', .fallback = "forever", .common = true, .in_file = true}),
      "wait at most this long, then exit with 75; 0 is the same as -n",
      "Use it if a late start is worse than none. It limits how long rlock waits for the lock and "
      "for the server; --max-run limits how long the command runs. If the server is away, rlock "
      "tries to reach it until this time is over, at least for --connect-timeout; without this "
      "option it tries for 60 s. Then it exits with 69."},
     {option(Opt::conflict_exit_code, "conflict-exit-code", "N", kRun | kAcquire,
-            {.letter = 'E', .fallback = "75"}),
-     "if the lock is busy, exit with N (0-255)",
-     "Use 0 if the caller should treat a skip as a success, or a code that the command itself "
-     "never returns. It applies to --nonblock, --wait and --max-queue."},
+            {.letter = 'E', .fallback = "75", .most = 255}),
+     "if the lock is busy, exit with N (0-255), as with flock; short for --exit-code busy=N",
+     "It cannot be combined with busy= of --exit-code."},
+    {option(Opt::exit_code, "exit-code", "WHAT=N", kRun | kAcquire,
+            {.fallback = "busy=75,done=0,superseded=75,failures=75"}),
+     "exit with N (0-255) if the lock is busy (busy=N), the work was done before (done=N), a newer "
+     "run takes over (superseded=N) or failed runs are not repeated (failures=N); separate several "
+     "by commas",
+     "If a caller has to know why the command did not run, choose codes that the command itself "
+     "never returns. busy applies to --nonblock, --wait and --max-queue, done to --once, "
+     "--once-per "
+     "and --once-within, superseded to --supersede, and failures to --max-failures. After "
+     "superseded do not try again: the newer run does the work."},
     {option(Opt::shell_text, "", "TEXT", kRun, {.letter = 'c', .common = true}),
      "run TEXT with $SHELL (or /bin/sh, if it is not set) instead of a COMMAND",
      "Use it for pipes and redirections under the lock. TEXT is one word: quote it. This option "
      "cannot be combined with a COMMAND after --."},
     {option(Opt::ttl, "ttl", "DUR", kRun | kAcquire | kRenew | kDoctor,
-            {.letter = 't', .fallback = "60s", .common = true}),
+            {.letter = 't', .fallback = "60s", .common = true, .in_file = true, .least = 1000}),
      "length of the lease, at least 1s"},
     {option(Opt::no_renew, "no-renew", "", kRun),
      "do not renew the lease: end the command before the lease ends (after 52s of 60s) and exit "
@@ -73,8 +86,9 @@ constexpr OptionRow kOptions[] = {
      "command starts; 0 means no limit. rlock sends TERM to the command and everything that it "
      "started, and KILL after the time of --kill-after. It holds the lock until they have ended, "
      "so rlock itself may run for longer: see WHAT CANNOT BE ENDED."},
-    {option(Opt::kill_after, "kill-after", "DUR", kRun | kDoctor,
-            {.letter = 'k', .fallback = "5s, or a sixth of the ttl if that is less"}),
+    {option(
+         Opt::kill_after, "kill-after", "DUR", kRun | kDoctor,
+         {.letter = 'k', .fallback = "5s, or a sixth of the ttl if that is less", .in_file = true}),
      "time from TERM to KILL when rlock ends the command",
      "Use it to give the command time to clean up after --max-run, a lost lease or force-unlock. "
      "After a lost lease the time may be shorter, because rlock sends KILL before the lease can "
@@ -97,7 +111,8 @@ constexpr OptionRow kOptions[] = {
      "is behind, or that starts after a quick job is done, then finds the lock busy. It also "
      "applies if the command fails or its host dies, but not if the command cannot be executed. "
      "rlock status shows that the lock is in its cool-down; force-unlock ends the cool-down."},
-    {option(Opt::slots, "slots", "N", kRun | kAcquire, {.fallback = "1", .common = true}),
+    {option(Opt::slots, "slots", "N", kRun | kAcquire,
+            {.fallback = "1", .common = true, .least = 1, .most = 1024}),
      "allow up to N holders; if holders disagree, the smallest N applies",
      "Use it to limit how many instances of a job run at once. Give the same N everywhere, at most "
      "1024. The command finds in RLOCK_SLOT which one it is: a number from 1 to N that no other "
@@ -108,7 +123,8 @@ constexpr OptionRow kOptions[] = {
      "Use it for readers that may run at the same time; a writer takes the lock without this "
      "option. Waiters get the lock in order, so later readers do not overtake a waiting writer. "
      "The restrictions of --slots apply."},
-    {option(Opt::max_queue, "max-queue", "N", kRun | kAcquire, {.fallback = "none"}),
+    {option(Opt::max_queue, "max-queue", "N", kRun | kAcquire,
+            {.fallback = "none", .most = UINT32_MAX}),
      "exit with 75 at once if N runs are already waiting",
      "Use it so that runs do not pile up behind a slow one: with 1, one run waits and all later "
      "ones exit."},
@@ -119,7 +135,8 @@ constexpr OptionRow kOptions[] = {
      "as a commit: 1 to 200 bytes. An empty KEY is an error, because it is what a variable that is "
      "not set expands to. The server keeps a KEY for 30 days after somebody last asked for it, and "
      "1,000 of them for each lock. See DONE ONCE."},
-    {option(Opt::once_per, "once-per", "minute|15m|hour|6h|day|week|month", kRun, {.common = true}),
+    {option(Opt::once_per, "once-per", "minute|15m|hour|6h|day|week|month", kRun,
+            {.common = true, .examples = true}),
      "run the command once in each period of the calendar; otherwise exit with 0",
      "Use it in the crontab of several hosts. What counts is the period in which a host begins to "
      "ask: of the day, the week (from Monday) and the month by the local date of the host, of all "
@@ -128,23 +145,21 @@ constexpr OptionRow kOptions[] = {
      "whose clocks differ by some seconds still mean the same period. For day, week and month all "
      "hosts need the same time zone: a run that finds its work done by a host with another one "
      "prints a warning. See DONE ONCE."},
-    {option(Opt::once_within, "once-within", "DUR", kRun),
+    {option(Opt::once_within, "once-within", "DUR", kRun, {.least = 1, .most = 366 * kDay}),
      "run the command unless a run of NAME has succeeded that began to ask less than DUR before "
      "this one, or was granted after it; otherwise exit with 0",
      "Use it for timers without a calendar, with jitter, or that start late: take half of the "
      "period of the timer. The clocks of the hosts do not matter. At most 366d. See DONE ONCE."},
-    {option(Opt::max_failures, "max-failures", "N", kRun, {.fallback = "none"}),
+    {option(Opt::max_failures, "max-failures", "N", kRun,
+            {.fallback = "none", .least = 1, .most = UINT32_MAX}),
      "with --once, --once-per or --once-within: after N failed runs exit with 75 instead of trying "
      "again",
      "Without it each waiter tries in its turn what the one before it failed to do. The failures "
      "of runs with this option are counted since the last success, of this KEY or in this period; "
      "a command that could not be started is not counted, nor one that returned 0 after rlock was "
      "asked to stop, nor a run whose lock an operator broke."},
-    {option(Opt::done_exit_code, "done-exit-code", "N", kRun, {.fallback = "0"}),
-     "if it was done before (--once and the like), exit with N (0-255)",
-     "Use it if the caller has to know who did the work: choose a code that the command itself "
-     "never returns."},
-    {option(Opt::supersede, "supersede", "N", kRun | kAcquire, {.value_optional = true}),
+    {option(Opt::supersede, "supersede", "N", kRun | kAcquire,
+            {.value_optional = true, .most = kGreatestToken}),
      "of the waiters with this option only the newest stays in the queue, the one with the "
      "greatest N; the others exit with 75",
      "Use it for deploys: after a long one the newest commit is deployed, and those in between are "
@@ -155,16 +170,13 @@ constexpr OptionRow kOptions[] = {
      "the newest. The one that stays takes the place in the queue of the one that it replaces. A "
      "run that holds the lock is never touched. With --nonblock nobody is replaced. This option "
      "works with one server only."},
-    {option(Opt::superseded_exit_code, "superseded-exit-code", "N", kRun | kAcquire,
-            {.fallback = "75"}),
-     "if a newer waiter has replaced this one (--supersede), exit with N (0-255)",
-     "Do not try again after this code: the newer one does the work."},
     {option(Opt::while_closed, "while-closed", "", kRun | kAcquire),
      "get the lock also while it is closed (rlock close)",
      "Use it for what must run during a freeze, such as a fix. While the lock is closed such a run "
      "waits only for who holds the lock, and for those with this option that came before it. This "
      "option works with one server only. See CLOSING."},
-    {option(Opt::urgent, "urgent", "DUR", kRun | kAcquire, {.value_optional = true}),
+    {option(Opt::urgent, "urgent", "DUR", kRun | kAcquire,
+            {.value_optional = true, .least = 1, .most = kDay}),
      "wait in the queue as if it had come DUR earlier (1h without DUR, at most 24h)",
      "Use it for what should not stand behind the usual work, such as an urgent fix. An ordinary "
      "waiter is overtaken only by urgent ones that came at most DUR after it, so that nobody waits "
@@ -180,7 +192,7 @@ constexpr OptionRow kOptions[] = {
      "Use it for a command that returns before its work is done. Without this option rlock "
      "releases the lock when the command itself has ended, and the processes that the command left "
      "behind run on without the lock."},
-    {option(Opt::contain, "contain", "user", kRun, {.value_optional = true}),
+    {option(Opt::contain, "contain", "user", kRun, {.value_optional = true, .in_file = true}),
      "run the command in a pid namespace of its own: when the run ends, however it ends, the "
      "kernel ends everything in it at once. =user: in a user namespace, too",
      "Then nothing outlives the run: no process of root, no storm of forks, nothing that a "
@@ -201,32 +213,35 @@ constexpr OptionRow kOptions[] = {
      "Use plain or redisson to share a lock with a program that uses one of these libraries. Such "
      "locks have no queue and no fencing token, and several options do not work with them: see "
      "FORMATS."},
-    {option(Opt::fail_open, "fail-open", "DUR", kRun, {.value_optional = true}),
+    {option(Opt::fail_open, "fail-open", "DUR", kRun,
+            {.value_optional = true, .in_file = true, .least = 1}),
      "if no server answers for DUR, print a warning and run the command without the lock",
      "Use it only if running the job twice does less harm than not running it. Without DUR rlock "
      "decides after --connect-timeout, whatever --wait says. The command then finds RLOCK_UNLOCKED "
      "in its environment instead of RLOCK_TOKEN. A server that rejects the login or is not ready "
      "has answered, so the command does not run, nor does it for an error in the configuration: "
      "see EXIT STATUS, 69."},
-    {option(Opt::hide_command, "hide-command", "", kRun | kAcquire),
+    {option(Opt::hide_command, "hide-command", "", kRun | kAcquire, {.in_file = true}),
      "do not store the command line; otherwise status shows its first 200 bytes to others",
      "Use it if the arguments contain something that others must not see. rlock still stores host, "
      "user and pid."},
-    {option(Opt::renew_while, "renew-while", "PID", kAcquire, {.common = true}),
+    {option(Opt::renew_while, "renew-while", "PID", kAcquire,
+            {.common = true, .least = 1, .most = INT32_MAX}),
      "renew the lease in the background while the process PID lives, then release the lock",
      "Use it so that a script that dies does not keep the lock, and for steps of unknown duration. "
      "--ttl is then the lease that the background process renews, 60s by default."},
-    {option(Opt::event_log, "event-log", "FILE", kRun),
+    {option(Opt::event_log, "event-log", "FILE", kRun, {.in_file = true}),
      "append one line to FILE for each event, a JSON object",
      "Use it for logs and monitoring, since run has no --json. Several runs may share one file. If "
      "it cannot be opened or written, rlock prints a warning, and the command runs. See EVENT "
      "LOG."},
-    {option(Opt::report, "report", "", kRun),
+    {option(Opt::report, "report", "", kRun, {.in_file = true}),
      "print one line if the command fails, also with --quiet",
      "Use it with -q in a crontab, for a job that is silent unless it fails: then cron mails only "
      "failures, and names the host, how the command ended and how long it ran. A command that "
      "rlock ended, or whose lock was lost, has a line without this option, too."},
-    {option(Opt::history_rows, "history", "N", kRun, {.fallback = "100"}),
+    {option(Opt::history_rows, "history", "N", kRun,
+            {.fallback = "100", .in_file = true, .most = 1000}),
      "how many rows of NAME's history the server keeps from this run on (0-1000)",
      "Use a small number if there are very many names, or if a lock is used every second, and 0 if "
      "the history must not list the runs. The last run decides. The counters of metrics, and the "
@@ -236,7 +251,7 @@ constexpr OptionRow kOptions[] = {
 
     {option(Opt::owner, "owner", "ID", kRenew | kRelease | kStatus | kForce, {.common = true}),
      "only this owner"},
-    {option(Opt::token, "token", "N", kRenew | kForce, {.common = true}),
+    {option(Opt::token, "token", "N", kRenew | kForce, {.common = true, .most = kGreatestToken}),
      "only the holder with this fencing token"},
     {option(Opt::all, "all", "", kForce | kStatus, {.common = true}),
      "break the lock of every holder",
@@ -260,7 +275,8 @@ constexpr OptionRow kOptions[] = {
      "--urgent. The listing and the history of its run show who moved it. What holds is never "
      "touched, and while the lock is closed it still waits for the end of the closure. OWNER as "
      "for --remove. This option works with one server only."},
-    {option(Opt::runs, "runs", "N", kHistory, {.letter = 'n', .fallback = "20", .common = true}),
+    {option(Opt::runs, "runs", "N", kHistory,
+            {.letter = 'n', .fallback = "20", .common = true, .least = 1, .most = 1'000'000}),
      "how many runs to show",
      "The server keeps 100 rows for each lock, or as many as the last run's --history says, for 30 "
      "days."},
@@ -285,7 +301,7 @@ constexpr OptionRow kOptions[] = {
     {option(Opt::max_wait, "max-wait", "DUR", kCheck, {.common = true}),
      "exit with 1 if somebody has waited for longer",
      "Use it to notice that runs come faster than they end."},
-    {option(Opt::max_waiters, "max-waiters", "N", kCheck, {.common = true}),
+    {option(Opt::max_waiters, "max-waiters", "N", kCheck, {.common = true, .most = UINT32_MAX}),
      "exit with 1 if more than N wait",
      "Use it to notice a queue that grows. To limit the queue, use run --max-queue."},
     {option(Opt::critical, "critical", "", kCheck, {.common = true}),
@@ -297,65 +313,74 @@ constexpr OptionRow kOptions[] = {
      "open the lock again at this time: 18:00, 2026-11-24T06:00 or, in UTC, 2026-11-24T06:00:00Z",
      "A time of day is the next one. Without Z the time is local. At most 30 days."},
     {option(Opt::reason, "reason", "TEXT", kRun | kAcquire | kQueue | kForce | kClose | kOpen,
-            {.common = true}),
+            {.common = true, .in_file = true}),
      "free text shown to others in status, queue and messages",
      "Use it to say why the lock is held, such as the name of a release or the number of a ticket. "
      "It must not contain a secret."},
 
     // ---- which server, how to reach it, what to print ----
 
-    {general(Opt::url, "url", "URL", {.letter = 'u', .environment = "RLOCK_URL", .common = true}),
+    {general(Opt::url, "url", "URL",
+             {.letter = 'u', .environment = "RLOCK_URL", .common = true, .in_file = true}),
      "the server: redis://HOST[:PORT][/DB], rediss:// for TLS, unix:///PATH, local: and others; "
      "give three or more for a quorum",
      "To give several servers, repeat the option, or separate the URLs in one text by white space "
      "or commas. Two servers are not enough, because they cannot form a majority: see SEVERAL "
      "SERVERS. There is no default. Do not put a password in a URL on the command line, because "
      "every user of the host can read the command line."},
-    {general(Opt::user, "user", "NAME", {.environment = "RLOCK_USER"}),
+    {general(Opt::user, "user", "NAME", {.environment = "RLOCK_USER", .in_file = true}),
      "ACL user, instead of the one in the URL",
      "ACCESS lists the permissions that this user needs."},
+    {general(Opt::password, "password", "TEXT",
+             {.environment = "RLOCK_PASSWORD, REDISCLI_AUTH", .in_file = true}, 0),
+     "the password itself"},
     {general(Opt::password_file, "password-file", "FILE",
-             {.environment = "RLOCK_PASSWORD, REDISCLI_AUTH"}),
-     "read the password from FILE each time rlock connects",
+             {.environment = "RLOCK_PASSWORD_FILE", .in_file = true}),
+     "read the password from FILE each time rlock connects (RLOCK_PASSWORD contains the password "
+     "itself)",
      "Use it for a password that is mounted into a container or changes while rlock runs. rlock "
-     "does not use FILE if other users can write to it. The environment variables contain the "
-     "password itself. This option cannot be combined with --password-command."},
-    {general(Opt::password_command, "password-command", "CMD"),
+     "does not use FILE if other users can write to it. RLOCK_PASSWORD or REDISCLI_AUTH in the "
+     "environment contain the password itself; use only one of RLOCK_PASSWORD and "
+     "RLOCK_PASSWORD_FILE. This option cannot be combined with --password-command."},
+    {general(Opt::password_command, "password-command", "CMD", {.in_file = true}),
      "run CMD with /bin/sh; the first line that it prints is the password",
      "Use it for a password that a vault or a cloud service issues. Do not write a password into "
      "CMD: the list of processes and rlock config show it."},
-    {general(Opt::cacert, "cacert", "FILE", {.environment = "RLOCK_CACERT"}),
+    {general(Opt::cacert, "cacert", "FILE", {.environment = "RLOCK_CACERT", .in_file = true}),
      "TLS: trust the CA certificates in FILE, instead of the system's",
      "Use it for a server whose certificate a private certificate authority (CA) has signed."},
     {general(Opt::cacertdir, "cacertdir", "DIR",
-             {.fallback = "/etc/ssl/certs", .environment = "RLOCK_CACERTDIR"}),
+             {.fallback = "/etc/ssl/certs", .environment = "RLOCK_CACERTDIR", .in_file = true}),
      "TLS: trust the CA certificates in DIR, prepared by openssl rehash",
      "Use it instead of --cacert if each CA certificate is in a file of its own."},
-    {general(Opt::cert, "cert", "FILE", {.environment = "RLOCK_CERT"}),
+    {general(Opt::cert, "cert", "FILE", {.environment = "RLOCK_CERT", .in_file = true}),
      "TLS: client certificate to present", "Use it if the server requires one (tls-auth-clients)."},
     {general(Opt::key, "key", "FILE",
-             {.fallback = "the FILE of --cert", .environment = "RLOCK_KEY"}),
+             {.fallback = "the FILE of --cert", .environment = "RLOCK_KEY", .in_file = true}),
      "TLS: private key of the client certificate",
      "The key must match the certificate of --cert and must not be encrypted."},
-    {general(Opt::sni, "sni", "NAME", {.fallback = "the URL's host", .environment = "RLOCK_SNI"}),
+    {general(Opt::sni, "sni", "NAME",
+             {.fallback = "the URL's host", .environment = "RLOCK_SNI", .in_file = true}),
      "TLS: name to request from the server and to verify in its certificate",
      "Use it behind a tunnel, or for servers that share one certificate."},
-    {general(Opt::insecure, "insecure", "", {.environment = "RLOCK_INSECURE"}),
+    {general(Opt::insecure, "insecure", "", {.environment = "RLOCK_INSECURE", .in_file = true}),
      "TLS: do not verify the server's certificate (prints a warning)",
      "Anyone who controls the network can then read the password and pretend to grant the lock. "
      "Use it for tests only; --cacert is the safe way to accept a certificate of a private CA, and "
      "has no effect beside this option."},
-    {general(Opt::prefix, "prefix", "TEXT", {.fallback = "rlock:", .environment = "RLOCK_PREFIX"}),
+    {general(Opt::prefix, "prefix", "TEXT",
+             {.fallback = "rlock:", .environment = "RLOCK_PREFIX", .in_file = true}),
      "prefix of the keys at the server",
      "Use it to keep the locks of several teams or stages apart on one server: locks with "
      "different prefixes do not exclude each other. { and } are not allowed. The ACL rule under "
      "ACCESS must allow the prefix."},
-    {general(Opt::connect_timeout, "connect-timeout", "DUR", {.fallback = "2s"}),
+    {general(Opt::connect_timeout, "connect-timeout", "DUR",
+             {.fallback = "2s", .in_file = true, .least = 1}),
      "time limit to reach one server: DNS, connect, TLS and login",
      "Use a longer time for distant servers, and with -n and the commands that look at locks or "
      "change them: they try for so long to reach the server, and then exit with 69. A run that "
      "waits tries again and again until --wait expires."},
-    {general(Opt::replicas, "replicas", "N", {.fallback = "0"},
+    {general(Opt::replicas, "replicas", "N", {.fallback = "0", .in_file = true, .most = 100},
              kRun | kAcquire | kRenew | kRelease | kDoctor),
      "a grant, a renewal and a release count once N replicas have confirmed them",
      "Use it if a failover must not forget a grant: a lock that is granted is still held after a "
@@ -430,6 +455,10 @@ constexpr PerCommandText kPerCommandTexts[] = {
      "owner id does not show the slot, and acquire sets no RLOCK_SLOT: read slot and owner from "
      "--json, as EXAMPLES shows. The slot is a number from 1 to N that no other live holder has. "
      "This option cannot be combined with --shared, several servers or another --format."},
+    {{Opt::exit_code, kAcquire, "busy=75,superseded=75"},
+     "exit with N (0-255) if the lock is busy (busy=N) or a newer waiter has replaced this one "
+     "(superseded=N); separate several by commas",
+     "busy applies to --nonblock, --wait and --max-queue, and superseded to --supersede."},
     {{Opt::min_hold, kAcquire, "0"},
      "keep the lock for at least this long after acquiring it, even if it is released sooner",
      "rlock status shows that the lock is in its cool-down; force-unlock ends the cool-down."},
@@ -516,6 +545,13 @@ const PerCommandText* own_text(Opt id, CommandId command) {
 }
 
 }  // namespace
+
+ValueKind OptionRow::kind() const {
+  if (metavar.empty()) return ValueKind::flag;
+  if (metavar == "DUR") return ValueKind::duration;
+  if (metavar == "N" || metavar == "PID") return ValueKind::number;
+  return metavar.front() >= 'a' && !examples ? ValueKind::word : ValueKind::text;
+}
 
 std::span<const OptionRow> options() {
   return kOptions;

@@ -53,6 +53,7 @@ enum class Opt : uint8_t {
   nonblock,
   wait,
   conflict_exit_code,
+  exit_code,
   shell_text,
   ttl,
   no_renew,
@@ -68,9 +69,7 @@ enum class Opt : uint8_t {
   once_per,
   once_within,
   max_failures,
-  done_exit_code,
   supersede,
-  superseded_exit_code,
   while_closed,
   urgent,
   no_reentrant,
@@ -103,6 +102,7 @@ enum class Opt : uint8_t {
   reason,
   url,
   user,
+  password,
   password_file,
   password_command,
   cacert,
@@ -125,13 +125,21 @@ inline constexpr size_t kOptCount = static_cast<size_t>(Opt::version) + 1;
 
 enum class Section : uint8_t { command, general };
 
+// What the value of an option is, by its metavar.
+enum class ValueKind : uint8_t { flag, text, word, number, duration };
+
 // What only some options have.
 struct OptionExtras {
   char letter = '\0';
   bool value_optional = false;     // `--supersede`, or with its value behind an equals sign
   std::string_view fallback = {};  // the default, as --help shows it
   std::string_view environment = {};
-  bool common = false;  // -h lists it; --help lists all
+  bool common = false;    // -h lists it; --help lists all
+  bool examples = false;  // the metavar lists only some of the valid words
+  // Whether rlock.toml may set it. That applies to every run of a user or of a machine: it must not
+  // change which runs exclude each other, or what their callers rely on.
+  bool in_file = false;
+  uint64_t least = 0, most = UINT64_MAX;  // of a number, or a duration in ms
 };
 struct OptionHead : OptionExtras {
   Opt id;
@@ -147,6 +155,10 @@ struct OptionRow : OptionHead {
   bool takes_value() const { return !metavar.empty(); }
   bool takes_next_word() const { return takes_value() && !value_optional; }
   bool applies_to(CommandId command) const { return (commands & bit(command)) != 0; }
+  // A password must not be on the command line, which every user can read.
+  bool on_command_line() const { return commands != 0; }
+  // The metavar of a word lists the valid ones: `native|plain|redisson`.
+  ValueKind kind() const;
 };
 
 // What --help and the manual say about an option of one command.

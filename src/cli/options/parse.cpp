@@ -84,12 +84,40 @@ Error unknown_command(const std::string& word, bool has_dashes = false) {
                             suggestion_text(word, names, ""), see_help("")));
 }
 
+// What flock(1) has under another name, or does not need here.
+std::optional<std::string_view> flock_hint(std::string_view option) {
+  constexpr std::string_view kExclusive = "a lock is exclusive unless --shared or --slots is given";
+  constexpr std::string_view kClosed =
+      "leave it out: no descriptor of rlock is open in the command";
+  constexpr std::pair<std::string_view, std::string_view> kFlock[] = {
+      {"--timeout", "of flock: write --wait"},
+      {"--nb", "of flock: write --nonblock"},
+      {"-x", kExclusive},
+      {"-e", kExclusive},
+      {"--exclusive", kExclusive},
+      {"-o", kClosed},
+      {"--close", kClosed},
+      {"-F", "leave it out: use exec to let rlock take the place of the shell"},
+      {"--no-fork", "leave it out: use exec to let rlock take the place of the shell"}};
+  for (const auto& [name, hint] : kFlock) {
+    if (option == name) return hint;
+  }
+  return std::nullopt;
+}
+
 Error unknown_option(const CommandRow& command, const std::string& word) {
   std::string_view shown = std::string_view(word).substr(0, word.find('='));
   if (!shown.starts_with("--")) {
-    return usage(util::format("unknown option {}{}", quoted_word(shown), see_help(command.name)));
+    auto hint = flock_hint(shown);
+    return usage(util::format("unknown option {}{}", quoted_word(shown),
+                              hint ? ": " + std::string(*hint) : see_help(command.name)));
   }
   const OptionRow* row = find_option(shown.substr(2));
+  if (row != nullptr && !row->on_command_line()) {
+    return usage(util::format(
+        "there is no option {}, because other users can see the command line: use --password-file",
+        shown));
+  }
   if (row != nullptr && row->id == Opt::json && command.id == CommandId::run) {
     return usage(
         "run has no --json, because standard output belongs to the command: use --event-log FILE");
@@ -97,6 +125,9 @@ Error unknown_option(const CommandRow& command, const std::string& word) {
   if (row != nullptr) {
     return usage(
         util::format("{} has no option {}{}", command.name, shown, see_help(command.name)));
+  }
+  if (auto hint = flock_hint(shown)) {
+    return usage(util::format("unknown option {}: {}", quoted_word(shown), *hint));
   }
   std::vector<std::string_view> names;
   for (const OptionRow& option : options()) {
@@ -209,14 +240,6 @@ HelpLength help_length(std::span<const std::string> words) {
   return full ? HelpLength::full : HelpLength::brief;
 }
 
-// Before anything else: one that is none may be the NAME, as in `rlock run -w NAME -- COMMAND`.
-Status check_durations(const Choices& choices) {
-  for (const OptionRow& row : options()) {
-    if (row.metavar == "DUR") TRY_STATUS(duration_choice(choices, row.id));
-  }
-  return Done{};
-}
-
 Result<CommandLine> read_options(const CommandRow& command, Words words,
                                  std::optional<Words> after_dashes) {
   const HelpLength length = help_length(words);
@@ -230,14 +253,20 @@ Result<CommandLine> read_options(const CommandRow& command, Words words,
   } catch (const CLI::ParseError& error) {
     return to_usage_error(error, command);
   }
+  auto given = [&](Opt id) {
+    return std::any_of(registered.begin(), registered.end(), [id](const auto& one) {
+      return one.first == id && !one.second->results().empty();
+    });
+  };
+  TRY(auto names, collect_names(app.remaining(), command, given(Opt::shell_text)));
+  if (given(Opt::help)) return CommandLine(Help{command.id, length});
+  if (given(Opt::version)) return CommandLine(Version{given(Opt::json)});
   Choices choices;
   for (const auto& [id, option] : registered) {
-    choices.set(id, id == Opt::url ? split_urls(option->results()) : option->results());
+    if (option->results().empty()) continue;
+    TRY(auto setting, make_setting(row_of(id), option->results(), Source::option, shown_name(id)));
+    choices.set(id, std::move(setting));
   }
-  TRY(auto names, collect_names(app.remaining(), command, choices.has(Opt::shell_text)));
-  if (choices.has(Opt::help)) return CommandLine(Help{command.id, length});
-  if (choices.has(Opt::version)) return CommandLine(Version{choices.has(Opt::json)});
-  TRY_STATUS(check_durations(choices));
   return CommandLine(
       Invocation{command.id, std::move(choices), std::move(names), std::move(after_dashes)});
 }
@@ -266,6 +295,29 @@ Result<CommandLine> parse_help(std::span<const std::string> words) {
   return CommandLine(Help{command->id});
 }
 
+// Whether an option that only `run` and its kin have comes before the command, as with flock.
+bool begins_as_run(std::span<const std::string> options_before) {
+  return std::any_of(options_before.begin(), options_before.end(), [](std::string_view word) {
+    if (!is_option(word)) return false;
+    const OptionRow* row = word.starts_with("--") ? find_option(word.substr(2, word.find('=') - 2))
+                                                  : find_option(word[1]);
+    return row != nullptr && row->section == Section::command && row->applies_to(CommandId::run);
+  });
+}
+
+// `rlock -n job backup.sh`.
+Error without_run(std::span<const std::string> words, size_t name,
+                  const std::optional<Words>& after) {
+  const auto joined = [](std::span<const std::string> some) {
+    return util::joined({some.begin(), some.end()}, " ");
+  };
+  const auto rest = after ? std::span<const std::string>(*after) : words.subspan(name + 1);
+  const std::string line = util::format("rlock run {} -- {}", joined(words.first(name + 1)),
+                                        rest.empty() ? "COMMAND [ARG...]" : joined(rest));
+  return usage(util::format("unknown command {}: write {}", quoted_word(words[name]),
+                            util::printable(util::shortened(line, 200))));
+}
+
 }  // namespace
 
 Result<CommandLine> parse(std::span<const std::string> words) {
@@ -281,6 +333,7 @@ Result<CommandLine> parse(std::span<const std::string> words) {
   if (words[at] == "version") return CommandLine(Version{asks_for_json(words)});
   if (words[at] == "help") return parse_help(words.subspan(at + 1));
   const CommandRow* command = find_command(words[at]);
+  if (command == nullptr && begins_as_run(words.first(at))) return without_run(words, at, after);
   if (command == nullptr) return unknown_command(words[at], after.has_value());
   Words others(words.begin(), words.end());
   others.erase(others.begin() + static_cast<std::ptrdiff_t>(at));

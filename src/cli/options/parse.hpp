@@ -6,10 +6,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "cli/options/options.hpp"
+#include "util/clock.hpp"
 #include "util/result.hpp"
 
 namespace rlock::cli {
@@ -18,39 +20,47 @@ namespace rlock::cli {
 // option whose value is optional.
 inline constexpr const char* kFlagValue = "true";
 
-// The options of one invocation, as text: values.hpp parses it.
+enum class Source : uint8_t { option, environment, file, fallback };
+
+// What applies to one option. Its value has been checked (values.hpp).
+struct Setting {
+  std::vector<std::string>
+      words{};  // as on the command line; empty: not set, or a flag that is off
+  Source source = Source::fallback;
+  std::string place{};  // `--url`, `RLOCK_URL`, `/etc/rlock/rlock.toml:3`; empty for a default
+  std::variant<std::monostate, uint64_t, Millis> value{};  // of the last word
+};
+
+// The settings of one invocation: those of the command line, which resolve() completes from the
+// other sources.
 class Choices {
  public:
-  bool has(Opt id) const { return !values_[index(id)].empty(); }
+  const Setting& operator[](Opt id) const { return settings_[static_cast<size_t>(id)]; }
+  void set(Opt id, Setting setting) { settings_[static_cast<size_t>(id)] = std::move(setting); }
+
+  bool has(Opt id) const { return !(*this)[id].words.empty(); }
+  const std::vector<std::string>& all(Opt id) const { return (*this)[id].words; }
   // Of an option that was given twice, the last value counts, as with getopt.
   std::optional<std::string> last(Opt id) const {
-    return has(id) ? std::optional(values_[index(id)].back()) : std::nullopt;
+    return has(id) ? std::optional(all(id).back()) : std::nullopt;
   }
-  const std::vector<std::string>& all(Opt id) const { return values_[index(id)]; }
-  void set(Opt id, std::vector<std::string> values) { values_[index(id)] = std::move(values); }
-  // `place`: `/etc/rlock/rlock.toml:3`.
-  void set_from_file(Opt id, std::vector<std::string> values, std::string place) {
-    set(id, std::move(values));
-    place_[index(id)] = std::move(place);
-  }
-  // Where it is in a configuration file; empty for an option of the command line.
-  const std::string& place(Opt id) const { return place_[index(id)]; }
+  // None also if the option was given without its value.
+  std::optional<uint64_t> number(Opt id) const { return value<uint64_t>(id); }
+  std::optional<Millis> duration(Opt id) const { return value<Millis>(id); }
+  // A password that is not used because its source names another server: says for which it is.
+  const std::string& unused_login() const { return unused_login_; }
+  void set_unused_login(std::string text) { unused_login_ = std::move(text); }
   // Given on the command line.
-  bool is_flag(Opt id) const { return has(id) && place(id).empty(); }
-  // From a configuration file. There is no such option, because every user can read argv.
-  const std::optional<std::string>& password() const { return password_; }
-  const std::string& password_place() const { return password_place_; }
-  void set_password(std::string password, std::string place) {
-    password_ = std::move(password);
-    password_place_ = std::move(place);
-  }
+  bool is_flag(Opt id) const { return (*this)[id].source == Source::option; }
 
  private:
-  static size_t index(Opt id) { return static_cast<size_t>(id); }
-  std::array<std::vector<std::string>, kOptCount> values_;
-  std::array<std::string, kOptCount> place_;
-  std::optional<std::string> password_;
-  std::string password_place_;
+  template <class T>
+  std::optional<T> value(Opt id) const {
+    const T* found = std::get_if<T>(&(*this)[id].value);
+    return found != nullptr ? std::optional(*found) : std::nullopt;
+  }
+  std::array<Setting, kOptCount> settings_;
+  std::string unused_login_;
 };
 
 struct Invocation {

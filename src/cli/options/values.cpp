@@ -35,14 +35,76 @@ std::string quoted_word(std::string_view word) {
   return '"' + util::printable(util::shortened(word, 60)) + '"';
 }
 
-Result<std::optional<Millis>> duration_choice(const Choices& choices, Opt id) {
-  auto text = choices.last(id);
-  if (!text || (row_of(id).value_optional && *text == kFlagValue)) return std::optional<Millis>();
-  auto value = util::parse_duration(*text);
-  if (!value) {
-    return usage(util::format("{}: {}", shown_name(id), util::printable(value.error().text)));
+namespace {
+
+// `native, plain or redisson`.
+std::string alternatives(std::string_view metavar) {
+  const size_t last = metavar.rfind('|');
+  std::string text;
+  for (size_t i = 0; i < metavar.size(); ++i) {
+    text += metavar[i] != '|' ? std::string(1, metavar[i]) : i == last ? " or " : ", ";
   }
-  return std::optional(*value);
+  return text;
+}
+
+Status check_word(const OptionRow& row, const std::string& word) {
+  const std::vector<std::string_view> valid = util::split(row.metavar, '|');
+  if (std::find(valid.begin(), valid.end(), word) != valid.end()) return Done{};
+  return usage(util::format("{} {} {}, not {}", shown_name(row.id),
+                            row.value_optional ? "takes no value but" : "must be",
+                            alternatives(row.metavar), quoted_word(word)));
+}
+
+Result<uint64_t> number_in(const OptionRow& row, const std::string& word) {
+  auto number = util::parse_number<uint64_t>(word);
+  if (number && *number >= row.least && *number <= row.most) return *number;
+  return usage(util::format("{}: not a number from {} to {}: {}", shown_name(row.id), row.least,
+                            row.most, quoted_word(word)));
+}
+
+Result<Millis> duration_in(const OptionRow& row, const std::string& word) {
+  auto duration = util::parse_duration(word);
+  if (!duration) {
+    return usage(
+        util::format("{}: {}", shown_name(row.id), util::printable(duration.error().text)));
+  }
+  const auto ms = static_cast<uint64_t>(duration->count());
+  if (ms >= row.least && ms <= row.most) return *duration;
+  auto text = [](uint64_t limit) {
+    return util::format_duration(Millis(static_cast<Millis::rep>(limit)));
+  };
+  std::string range = row.least > 1 ? "at least " + text(row.least) : "longer than 0";
+  if (row.most != UINT64_MAX) range += " and at most " + text(row.most);
+  return usage(util::format("{} must be {}", shown_name(row.id), range));
+}
+
+}  // namespace
+
+Result<Setting> make_setting(const OptionRow& row, std::vector<std::string> words, Source source,
+                             std::string place) {
+  if (row.id == Opt::url) words = split_urls(words);
+  Setting setting{std::move(words), source, std::move(place)};
+  const bool has_value =
+      !setting.words.empty() && !(row.value_optional && setting.words.back() == kFlagValue);
+  if (!has_value) return setting;
+  const std::string& word = setting.words.back();
+  switch (row.kind()) {
+    case ValueKind::word:
+      TRY_STATUS(check_word(row, word));
+      break;
+    case ValueKind::number: {
+      TRY(setting.value, number_in(row, word));
+      break;
+    }
+    case ValueKind::duration: {
+      TRY(setting.value, duration_in(row, word));
+      break;
+    }
+    case ValueKind::flag:
+    case ValueKind::text:
+      break;
+  }
+  return setting;
 }
 
 Result<Millis> time_left(Opt id, const std::string& text, int64_t now) {
@@ -80,22 +142,6 @@ Result<Millis> time_left(Opt id, const std::string& text, int64_t now) {
     return usage(util::format("{} {} has passed", shown_name(id), quoted_word(text)));
   }
   return Millis(end * 1000 - now);
-}
-
-Result<std::optional<uint64_t>> number_choice(const Choices& choices, Opt id, uint64_t most) {
-  auto text = choices.last(id);
-  if (!text) return std::optional<uint64_t>();
-  auto value = util::parse_number<uint64_t>(*text);
-  if (!value || *value > most) {
-    return usage(util::format("{}: not a number from 0 to {}: {}", shown_name(id), most,
-                              quoted_word(*text)));
-  }
-  return value;
-}
-
-Result<int> exit_code_choice(const Choices& choices, Opt id, int fallback) {
-  TRY(auto code, number_choice(choices, id, 255));
-  return code ? static_cast<int>(*code) : fallback;
 }
 
 std::vector<std::string> split_urls(std::string_view text) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,8 +9,7 @@
 #include "util/clock.hpp"
 #include "util/result.hpp"
 
-// The values of options, parsed. A choice is empty where the option was not given; an
-// ErrorKind::usage names the option.
+// The values of options, parsed.
 namespace rlock::cli {
 
 // An ErrorKind::usage with this text.
@@ -23,21 +21,13 @@ std::string shown_name(Opt id);
 // A word of the user's for an error message: in double quotes, shortened, printable.
 std::string quoted_word(std::string_view word);
 
-// None also where an option may stand without its value, and does.
-Result<std::optional<Millis>> duration_choice(const Choices& choices, Opt id);
+// The setting that these words make. ErrorKind::usage names the option and what it takes.
+Result<Setting> make_setting(const OptionRow& row, std::vector<std::string> words, Source source,
+                             std::string place);
 
 // From now on, in ms since 1970, until the TIME of an option: `18:00`, which is the next one,
 // `2026-11-24T06:00`, with seconds or without; with a Z at the end in UTC.
 Result<Millis> time_left(Opt id, const std::string& text, int64_t now);
-
-// Tokens are exact as JSON integers.
-inline constexpr uint64_t kGreatestToken = (uint64_t{1} << 53) - 1;
-
-// A decimal number of at most `most`.
-Result<std::optional<uint64_t>> number_choice(const Choices& choices, Opt id, uint64_t most);
-
-// 0 to 255; `fallback` where the option was not given.
-Result<int> exit_code_choice(const Choices& choices, Opt id, int fallback);
 
 // Several URLs in one text of --url, RLOCK_URL or a file's url: they are separated by white space
 // or a comma where a scheme follows. Other commas separate the hosts of one URL; other blanks are

@@ -23,8 +23,7 @@
 
 #include "cli/options/values.hpp"
 #include "cli/output/messages.hpp"
-#include "cli/output/view.hpp"
-#include "cli/settings/run_settings.hpp"
+#include "cli/settings/connect.hpp"
 #include "redis/net/url.hpp"
 #include "util/fd.hpp"
 #include "util/text.hpp"
@@ -103,19 +102,14 @@ class AsciiText {
 using Words = std::vector<std::string>;
 
 constexpr std::string_view kRunTable = "run";
-constexpr std::string_view kPassword = "password";
 
 std::string_view expected_value(const OptionRow& row) {
   if (!row.takes_value()) return "true or false";
   if (row.id == Opt::contain) return "true, false or \"user\"";
-  if (row.value_optional) {
-    return row.metavar == "DUR" ? "true, false or a duration such as \"10s\""
-                                : "true, false or a whole number";
-  }
   if (row.id == Opt::url) return "a string or an array of strings";
-  if (row.metavar == "DUR") return "a duration such as \"10s\", or a number of seconds";
-  if (row.metavar == "N") return "a whole number";
-  return "a string";
+  if (row.kind() == ValueKind::duration)
+    return "a duration such as \"10s\", or a number of seconds";
+  return row.kind() == ValueKind::number ? "a whole number" : "a string";
 }
 
 // The strings of an array; nothing where it is empty or has other elements.
@@ -134,15 +128,16 @@ std::optional<Words> words_of(const OptionRow& row, const toml::node& node) {
     if (!node.is_boolean()) return std::nullopt;
     return node.as_boolean()->get() ? Words{kFlagValue} : Words{};
   }
-  bool duration = row.metavar == "DUR";
-  if (node.is_integer() && (duration || row.metavar == "N")) {
+  const bool number = row.kind() == ValueKind::number;
+  const bool duration = row.kind() == ValueKind::duration;
+  if (node.is_integer() && (duration || number)) {
     return Words{std::to_string(node.as_integer()->get())};
   }
   if (node.is_floating_point() && duration) {
     return Words{std::to_string(node.as_floating_point()->get())};
   }
   if (node.is_array() && row.id == Opt::url) return strings_of(*node.as_array());
-  if (!node.is_string() || row.metavar == "N") return std::nullopt;
+  if (!node.is_string() || number) return std::nullopt;
   return Words{node.as_string()->get()};
 }
 
@@ -187,7 +182,7 @@ class Reader {
     return at(line, "invalid TOML: " + util::printable(error.description()));
   }
 
-  std::vector<Setting> take() { return std::move(settings_); }
+  Layer take() { return std::move(layer_); }
 
  private:
   Status read_key(const toml::key& key, const toml::node& node, Section section) {
@@ -195,11 +190,8 @@ class Reader {
       if (node.is_table()) return read(*node.as_table(), Section::command);
       return at(line_of(key), "run must be a table: [run]");
     }
-    if (section == Section::general && key.str() == kPassword) {
-      return add(row_of(Opt::password_file), key, node);
-    }
     const OptionRow* row = find_option(key.str());
-    const bool known = row != nullptr && is_key(*row) && row->section == section;
+    const bool known = row != nullptr && row->in_file && row->section == section;
     if (!known) return unknown_key(key, section);
     return add(*row, key, node);
   }
@@ -208,29 +200,34 @@ class Reader {
     const std::string name(key.str());
     auto words = words_of(row, node);
     if (!words) return at(line_of(key), name + " must be " + std::string(expected_value(row)));
-    bool literal = name == kPassword;
     for (std::string& word : *words) {
       word = text_.original(word);
       if (word.find('\0') != word.npos)
         return at(line_of(key), name + " must not contain a NUL character");
     }
     if (row.id == Opt::url) words = split_urls(*words);
-    if (!literal) {
-      for (std::string& word : *words) word = resolve_path(row, word);
+    for (std::string& word : *words) word = resolve_path(row, word);
+    if (row.id == Opt::password && words->front().empty()) {
+      return at(line_of(key), "password is empty");
     }
-    if (literal && words->front().empty()) return at(line_of(key), "password is empty");
-    auto password = [](Opt id) { return id == Opt::password_file || id == Opt::password_command; };
-    auto conflicts = [&](const Setting& other) { return password(other.id) && password(row.id); };
-    if (std::any_of(settings_.begin(), settings_.end(), conflicts)) {
+    auto conflicts = [&](const auto& other) { return is_password(other.first); };
+    if (is_password(row.id) && std::any_of(layer_.begin(), layer_.end(), conflicts)) {
       return at(line_of(key),
                 "password, password-file and password-command cannot be used together");
     }
-    settings_.push_back({row.id, *std::move(words), line_of(key), literal});
+    auto setting = make_setting(row, *std::move(words), Source::file, place(line_of(key)));
+    if (!setting) return at(line_of(key), setting.error().text);
+    if (auto ok = check_connection_setting(row.id, setting->words); !ok) {
+      return at(line_of(key), ok.error().text);
+    }
+    layer_.emplace_back(row.id, *std::move(setting));
     return Done{};
   }
 
+  std::string place(unsigned line) const { return path_ + ":" + std::to_string(line); }
+
   Error at(unsigned line, const std::string& what) const {
-    return {ErrorKind::config, path_ + ":" + std::to_string(line) + ": " + what};
+    return {ErrorKind::config, place(line) + ": " + what};
   }
 
   Error unknown_key(const toml::key& key, Section section) const {
@@ -238,19 +235,21 @@ class Reader {
     const std::string text =
         "unknown key " + in_quotes(name) + (section == Section::command ? " in [run]" : "");
     const OptionRow* row = find_option(key.str());
-    if (row != nullptr && !is_key(*row)) {
-      return at(line_of(key), text + "; it can be given on the command line only");
+    if (row != nullptr && !row->in_file) {
+      return at(line_of(key), in_quotes(name) +
+                                  " cannot be a setting of all runs: give it on the command line "
+                                  "of those that need it");
     }
     if (row != nullptr && row->section == Section::command) {
       return at(line_of(key), text + "; put it in the table [run]");
     }
-    if (row != nullptr || key.str() == kPassword) {
+    if (row != nullptr) {
       return at(line_of(key), text + "; put it at the top, before any [table]");
     }
     std::vector<std::string_view> names;
-    if (section == Section::general) names = {kRunTable, kPassword};
+    if (section == Section::general) names = {kRunTable};
     for (const OptionRow& option : options()) {
-      if (is_key(option) && option.section == section) names.push_back(option.name);
+      if (option.in_file && option.section == section) names.push_back(option.name);
     }
     auto meant = suggestion(key.str(), names);
     return at(line_of(key), meant ? text + " (did you mean " + std::string(*meant) + "?)" : text);
@@ -269,7 +268,7 @@ class Reader {
   std::string path_;
   std::string folder_;
   const AsciiText& text_;  // what the parser read: its strings and messages are translated back
-  std::vector<Setting> settings_;
+  Layer layer_;
 };
 
 Error not_utf8(const std::string& path, std::string_view text) {
@@ -281,16 +280,7 @@ Error not_utf8(const std::string& path, std::string_view text) {
 
 }  // namespace
 
-bool is_key(const OptionRow& row) {
-  constexpr std::array kOfOneCall{Opt::config,  Opt::json, Opt::quiet,
-                                  Opt::verbose, Opt::help, Opt::version};
-  const bool of_one_call =
-      std::find(kOfOneCall.begin(), kOfOneCall.end(), row.id) != kOfOneCall.end();
-  const bool of_run = row.section == Section::general || row.applies_to(CommandId::run);
-  return !row.name.empty() && of_run && !of_one_call;
-}
-
-Result<std::vector<Setting>> parse_config(const std::string& path, std::string_view text) {
+Result<Layer> parse_config(const std::string& path, std::string_view text) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (!util::is_utf8(text)) return not_utf8(path, text);
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
@@ -316,23 +306,6 @@ namespace {
 
 using util::Fd;
 
-constexpr const char* kSystemFile = "/etc/rlock/rlock.toml";
-constexpr std::string_view kUserFile = "rlock/rlock.toml";
-
-// Two options for one setting: whichever of them the stronger layer gives rules out both for the
-// weaker ones.
-constexpr std::pair<Opt, Opt> kExclusivePairs[] = {
-    {Opt::nonblock, Opt::wait},        {Opt::slots, Opt::shared},
-    {Opt::once, Opt::once_per},        {Opt::once, Opt::once_within},
-    {Opt::once_per, Opt::once_within}, {Opt::password_file, Opt::password_command}};
-
-enum class Origin { user, machine, named };
-
-struct ConfigFile {
-  std::string path;
-  std::vector<Setting> settings;  // in the order of their lines
-};
-
 // A malformed URL may contain a password anywhere.
 bool holds_credentials(const std::string& text) {
   auto url = redis::parse_url(text);
@@ -342,17 +315,14 @@ bool holds_credentials(const std::string& text) {
          (group != nullptr && redis::has_credentials(group->sentinels.front()));
 }
 
-bool any_credentials(const std::vector<std::string>& urls) {
-  return std::any_of(urls.begin(), urls.end(), holds_credentials);
-}
-
-bool holds_password(const std::vector<Setting>& settings) {
-  return std::any_of(settings.begin(), settings.end(), [](const Setting& setting) {
-    return setting.literal || (setting.id == Opt::url && any_credentials(setting.values));
+bool holds_password(const Layer& layer) {
+  return std::any_of(layer.begin(), layer.end(), [](const auto& entry) {
+    const auto& [id, setting] = entry;
+    return id == Opt::password ||
+           (id == Opt::url &&
+            std::any_of(setting.words.begin(), setting.words.end(), holds_credentials));
   });
 }
-
-// ---- one file ----
 
 Error unreadable(const std::string& path, const std::string& why) {
   return {ErrorKind::config, "cannot read the configuration file " + path + ": " + why};
@@ -389,13 +359,14 @@ bool is_missing(const std::string& path, int error) {
          (error == EACCES && stat(path.c_str(), &info) != 0 && errno == EACCES);
 }
 
-// Nothing: this default file does not exist.
-Result<std::optional<ConfigFile>> load(const std::string& path, Origin origin) {
+}  // namespace
+
+Result<std::optional<Layer>> load_config(const std::string& path, Origin origin) {
   constexpr size_t kLongest = size_t{1024} * 1024;  // the path may be /dev/zero
   Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!file) {
     const int error = errno;
-    if (origin != Origin::named && is_missing(path, error)) return std::optional<ConfigFile>();
+    if (origin != Origin::named && is_missing(path, error)) return std::optional<Layer>();
     Error refused = unreadable(path, std::strerror(error));
     if (error == EACCES && origin == Origin::machine) refused.kind = ErrorKind::denied;
     return refused;
@@ -407,226 +378,11 @@ Result<std::optional<ConfigFile>> load(const std::string& path, Origin origin) {
   }
   auto text = util::read_to_end(file, kLongest);
   if (!text) return unreadable(path, text.error().text);
-  TRY(auto settings, parse_config(path, *text));
-  if (holds_password(settings)) {
+  TRY(auto layer, parse_config(path, *text));
+  if (holds_password(layer)) {
     TRY_STATUS(check_readers(path, info));
   }
-  std::sort(settings.begin(), settings.end(),
-            [](const Setting& one, const Setting& other) { return one.line < other.line; });
-  return std::optional(ConfigFile{path, std::move(settings)});
-}
-
-// ---- its values ----
-
-Status try_connection(const Setting& setting) {
-  Choices choices;
-  choices.set(Opt::url, {"redis://localhost"});  // the one server with which all options work
-  choices.set(setting.id, setting.values);
-  auto options = connection_options(choices, empty_environment);
-  return options ? Status(Done{}) : std::move(options).error();
-}
-
-Status try_run(const Choices& choices) {
-  auto settings = run_settings({CommandId::run, choices, {"name"}, {{"true"}}}, empty_environment);
-  return settings ? Status(Done{}) : std::move(settings).error();
-}
-
-std::string place_of(const ConfigFile& file, const Setting& setting) {
-  return file.path + ":" + std::to_string(setting.line);
-}
-
-// Reports bad values with their line at once, not only when a command uses them: a connection
-// option is checked by itself, an option of run together with those above it in the file. Files
-// that a value names are read, and its commands run, only when they are used.
-Status check_values(const ConfigFile& file) {
-  Choices run_choices;
-  for (const Setting& setting : file.settings) {
-    const OptionRow& row = row_of(setting.id);
-    const bool used_later = row.metavar == "FILE" || row.metavar == "DIR" || row.metavar == "CMD";
-    if (setting.values.empty() || used_later) continue;
-    const bool is_run_option = row.section == Section::command;
-    const std::string place = place_of(file, setting);
-    if (is_run_option) run_choices.set_from_file(setting.id, setting.values, place);
-    auto ok = is_run_option ? try_run(run_choices) : try_connection(setting);
-    if (ok) continue;
-    return Error{ErrorKind::config, place + ": " + ok.error().text};
-  }
-  return Done{};
-}
-
-// ---- precedence ----
-
-// Who logs in. A source that names a server means these for that server alone.
-constexpr bool is_login(Opt id) {
-  return id == Opt::user || id == Opt::password_file || id == Opt::password_command;
-}
-
-// The options that a stronger layer has set or ruled out.
-class DecidedOptions {
- public:
-  bool has(Opt id) const { return done_[static_cast<size_t>(id)]; }
-
-  void add(Opt id, const std::vector<std::string>& values) {
-    mark(id);
-    if (values.empty()) return;  // a flag that is false rules out nothing else
-    for (const auto& [one, other] : kExclusivePairs) {
-      if (id == one || id == other) mark(id == one ? other : one);
-    }
-    // Options that only the native format supports are not meant for locks of another one.
-    if (id == Opt::format && values.back() != to_string(redis::Format::native)) {
-      for (const OptionRow& row : options()) {
-        if (is_native_only(row.id)) mark(row.id);
-      }
-    }
-    // User and password of a weaker layer are not meant for a URL that has its own.
-    if (id == Opt::url && any_credentials(values)) {
-      for (const OptionRow& row : options()) {
-        if (is_login(row.id)) mark(row.id);
-      }
-    }
-  }
-
- private:
-  void mark(Opt id) { done_[static_cast<size_t>(id)] = true; }
-  std::array<bool, kOptCount> done_{};
-};
-
-struct Variable {
-  std::string_view name;
-  std::string value;
-};
-
-// The first variable that is set, of those that the row lists.
-std::optional<Variable> environment_of(const OptionRow& row, Getenv getenv) {
-  for (std::string_view names = row.environment; !names.empty();) {
-    std::string_view name = util::take_until(names, ',');
-    if (name.starts_with(' ')) name.remove_prefix(1);
-    if (auto value = variable(getenv, name)) return Variable{name, *std::move(value)};
-  }
-  return std::nullopt;
-}
-
-DecidedOptions decided_by_caller(const Choices& choices, Getenv getenv) {
-  DecidedOptions decided;
-  const Getenv login_getenv = credentials_environment(choices, getenv);
-  for (const OptionRow& row : options()) {
-    if (choices.has(row.id)) {
-      decided.add(row.id, choices.all(row.id));
-    } else if (auto found = environment_of(row, is_login(row.id) ? login_getenv : getenv)) {
-      decided.add(row.id, split_urls(found->value));
-    }
-  }
-  return decided;
-}
-
-void add_layer(Invocation& invocation, ConfigFile file, DecidedOptions& decided) {
-  const bool names_another =
-      decided.has(Opt::url) &&
-      std::any_of(file.settings.begin(), file.settings.end(),
-                  [](const Setting& setting) { return setting.id == Opt::url; });
-  if (names_another) {
-    std::erase_if(file.settings, [](const Setting& setting) { return is_login(setting.id); });
-  }
-  // `config` shows what a run would use, and `doctor` checks some of it.
-  const CommandId command =
-      invocation.command == CommandId::config ? CommandId::run : invocation.command;
-  const bool reads_run = command == CommandId::run || command == CommandId::doctor;
-  for (const Setting& setting : file.settings) {
-    const OptionRow& row = row_of(setting.id);
-    const bool is_run_option = row.section == Section::command;
-    if (is_run_option && !reads_run) continue;
-    if (decided.has(setting.id) || !row.applies_to(command)) continue;
-    if (setting.literal) {
-      invocation.choices.set_password(setting.values.front(), place_of(file, setting));
-    } else {
-      invocation.choices.set_from_file(setting.id, setting.values, place_of(file, setting));
-    }
-  }
-  for (const Setting& setting : file.settings) decided.add(setting.id, setting.values);
-}
-
-// Only the file that this user may not read can have named a server.
-Error no_url(Error denied) {
-  denied.kind = ErrorKind::config;
-  denied.text +=
-      "; no other source names a server: use --url or RLOCK_URL, or let this user read the file";
-  return denied;
-}
-
-}  // namespace
-
-std::vector<std::string> default_config_files(Getenv getenv) {
-  std::vector<std::string> files;
-  auto folder = variable(getenv, "XDG_CONFIG_HOME");
-  auto home = variable(getenv, "HOME");
-  // The XDG specification: a relative path is to be ignored.
-  if (!folder || !folder->starts_with('/')) folder.reset();
-  if (!folder && home && home->starts_with('/')) folder = *home + "/.config";
-  if (folder) files.push_back(*folder + "/" + std::string(kUserFile));
-  files.emplace_back(kSystemFile);
-  return files;
-}
-
-Result<Warnings> apply_config(Invocation& invocation, Getenv getenv,
-                              std::span<const std::string> default_files) {
-  auto named = choice_or_variable(invocation.choices, Opt::config, getenv);
-  std::vector<std::string> files(default_files.begin(), default_files.end());
-  if (named) files = {*named};
-  DecidedOptions decided = decided_by_caller(invocation.choices, getenv);
-  Warnings warnings;
-  if (invocation.choices.is_flag(Opt::url)) {
-    auto urls = invocation.choices.all(Opt::url);
-    // One that is not understood is reported as such.
-    if (std::any_of(urls.begin(), urls.end(), [](std::string& url) {
-          return redis::parse_url(url) && redis::mask_passwords(url);
-        })) {
-      warnings.emplace_back(
-          "warning: --url contains a password, which other users of this host can see in the list "
-          "of processes until rlock has hidden it: use --password-file, RLOCK_URL or rlock.toml");
-    }
-  }
-  for (const std::string& path : files) {
-    const Origin default_origin = &path == &files.back() ? Origin::machine : Origin::user;
-    auto file = load(path, named ? Origin::named : default_origin);
-    if (!file && file.error().kind == ErrorKind::denied) {
-      if (!decided.has(Opt::url)) return no_url(std::move(file).error());
-      warnings.push_back("warning: " + file.error().text + "; continuing without it");
-      continue;
-    }
-    if (!file) return std::move(file).error();
-    if (!*file) continue;
-    TRY_STATUS(check_values(**file));
-    add_layer(invocation, std::move(**file), decided);
-  }
-  return warnings;
-}
-
-EffectiveSetting effective_setting(Opt id, const Choices& choices, Getenv getenv) {
-  const OptionRow& row = row_of(id);
-  EffectiveSetting setting{row.section, row.name, {}, Source::fallback, {}};
-  if (is_login(id)) getenv = credentials_environment(choices, getenv);
-  auto found = environment_of(row, getenv);
-  if (choices.has(id)) {
-    setting.value = util::joined(choices.all(id), " ");
-    setting.source = choices.is_flag(id) ? Source::option : Source::file;
-    setting.place = choices.is_flag(id) ? shown_name(id) : choices.place(id);
-  } else if (found && !(id == Opt::password_file && choices.has(Opt::password_command))) {
-    setting.value = found->value;
-    setting.source = Source::environment;
-    setting.place = found->name;
-  } else if (id == Opt::password_file && choices.password()) {
-    setting.source = Source::file;
-    setting.place = choices.password_place();
-  } else {
-    setting.value = text_for(row, CommandId::run).fallback;
-  }
-  // What these sources contain is the password itself.
-  if (id == Opt::password_file && !choices.has(id) && setting.source != Source::fallback) {
-    setting.name = "password";
-    setting.value = "(hidden)";
-  }
-  redis::mask_passwords(setting.value);
-  return setting;
+  return std::optional(std::move(layer));
 }
 
 }  // namespace rlock::cli

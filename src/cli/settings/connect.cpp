@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <variant>
@@ -11,6 +10,7 @@
 #include "cli/options/values.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/view.hpp"
+#include "cli/settings/resolve.hpp"
 #include "redis/net/url.hpp"
 #include "util/text.hpp"
 
@@ -42,40 +42,44 @@ constexpr NativeOnlyOption kNativeOnlyOptions[] = {
     {Opt::reason, "such locks store no text"},
 };
 
-Status set_credentials(redis::OpenOptions& out, const Choices& choices, Getenv getenv) {
-  out.user = choice_or_variable(choices, Opt::user, getenv);
-  auto path = choices.last(Opt::password_file);
-  auto command = choices.last(Opt::password_command);
-  if (path && command) {
-    return usage("--password-file and --password-command cannot be used together");
-  }
-  if (path || command) {
-    TRY(out.secret, path ? redis::secret_in_file(*path) : redis::secret_of_command(*command));
-    out.password = out.secret->current();
-    return Done{};
-  }
-  for (const char* name : redis::kPasswordVariables) {
-    if (!out.password) out.password = variable(getenv, name);
-  }
-  if (!out.password) out.password = choices.password();
+Status set_credentials(redis::OpenOptions& out, const Choices& choices) {
+  out.user = choices.last(Opt::user);
+  out.unused_login = choices.unused_login();
+  out.password = choices.last(Opt::password);
+  const auto path = choices.last(Opt::password_file);
+  const auto command = choices.last(Opt::password_command);
+  if (!path && !command) return Done{};
+  TRY(out.secret, path ? redis::secret_in_file(*path) : redis::secret_of_command(*command));
+  out.password = out.secret->current();
   return Done{};
 }
 
-Result<redis::Verify> verification(const std::string& word) {
-  if (word.empty() || word == "0" || word == "no" || word == "false") return redis::Verify::peer;
-  if (word == "1" || word == "yes" || word == "true") return redis::Verify::nothing;
-  return usage("RLOCK_INSECURE must be 1 or 0");
+redis::TlsOptions tls_options(const Choices& choices) {
+  auto text = [&](Opt id) { return choices.last(id).value_or(""); };
+  redis::TlsOptions tls;
+  tls.cacert = text(Opt::cacert);
+  tls.cacertdir = text(Opt::cacertdir);
+  tls.cert = text(Opt::cert);
+  tls.key = text(Opt::key);
+  tls.sni = text(Opt::sni);
+  tls.verify = choices.has(Opt::insecure) ? redis::Verify::nothing : redis::Verify::peer;
+  return tls;
 }
 
-Status set_tls(redis::OpenOptions& out, const Choices& choices, Getenv getenv) {
-  auto text = [&](Opt id) { return choice_or_variable(choices, id, getenv).value_or(""); };
-  out.tls.cacert = text(Opt::cacert);
-  out.tls.cacertdir = text(Opt::cacertdir);
-  out.tls.cert = text(Opt::cert);
-  out.tls.key = text(Opt::key);
-  out.tls.sni = text(Opt::sni);
-  TRY(out.tls.verify, verification(text(Opt::insecure)));
-  return Done{};
+// cron, sudo and others start with an environment of their own.
+Error no_server() {
+  const bool terminal = isatty(STDERR_FILENO) == 1;
+  std::string text = "no server given: use --url URL, RLOCK_URL or rlock.toml";
+  if (system_getenv("REDIS_URL") != nullptr) {
+    text += "; rlock does not read REDIS_URL: write RLOCK_URL=$REDIS_URL";
+  } else if (system_getenv("SUDO_UID") != nullptr || !terminal) {
+    text +=
+        util::format("; {} no RLOCK_URL on: write the url into /etc/rlock/rlock.toml",
+                     system_getenv("SUDO_UID") != nullptr ? "sudo passes" : "cron and sudo pass");
+  } else {
+    text += "; to try rlock on this machine: --url local:";
+  }
+  return {ErrorKind::config, text};
 }
 
 // With a brace in the prefix, cluster would hash the keys of one lock to several slots.
@@ -87,9 +91,7 @@ Status check_prefix(const std::string& prefix) {
 }
 
 Status set_replicas(redis::OpenOptions& out, const Choices& choices) {
-  constexpr uint64_t kMostReplicas = 100;
-  TRY(auto replicas, number_choice(choices, Opt::replicas, kMostReplicas));
-  out.replicas = replicas.value_or(0);
+  out.replicas = choices.number(Opt::replicas).value_or(0);
   if (out.replicas == 0) return Done{};
   if (out.urls.size() > 1) {
     return usage(
@@ -103,16 +105,19 @@ Status set_replicas(redis::OpenOptions& out, const Choices& choices) {
 
 }  // namespace
 
-Result<Format> format_choice(const Choices& choices) {
-  std::string word = choices.last(Opt::format).value_or("native");
-  for (Format format : {Format::native, Format::plain, Format::redisson}) {
-    if (word == to_string(format)) return format;
-  }
-  return usage("--format must be native, plain or redisson, not " + in_quotes(word));
+Format format_choice(const Choices& choices) {
+  const std::string word = choices.last(Opt::format).value_or("native");
+  if (word == to_string(Format::plain)) return Format::plain;
+  return word == to_string(Format::redisson) ? Format::redisson : Format::native;
+}
+
+Result<lock::LockName> parse_name(std::string_view text, const Choices& choices) {
+  return format_choice(choices) == Format::native ? lock::LockName::parse(text)
+                                                  : lock::LockName::parse_key(text);
 }
 
 Status check_format(const Choices& choices) {
-  TRY(auto format, format_choice(choices));
+  const Format format = format_choice(choices);
   if (format == Format::native) return Done{};
   for (const NativeOnlyOption& native_only : kNativeOnlyOptions) {
     if (!choices.has(native_only.option)) continue;
@@ -131,39 +136,11 @@ bool is_native_only(Opt option) {
 Result<std::optional<lock::Owner>> owner_choice(const Choices& choices) {
   auto text = choices.last(Opt::owner);
   if (!text) return std::optional<lock::Owner>();
-  TRY(auto format, format_choice(choices));
   if (text->empty()) return usage("--owner is empty");
-  const bool any_text = !choices.has(Opt::format) || format != Format::native;
+  const bool any_text = !choices.has(Opt::format) || format_choice(choices) != Format::native;
   if (any_text) return std::optional(lock::Owner::external(*std::move(text)));
   TRY(auto owner, lock::Owner::parse(*text));
   return std::optional(std::move(owner));
-}
-
-const char* system_getenv(const char* name) {
-  return ::getenv(name);
-}
-
-const char* empty_environment(const char*) {
-  return nullptr;
-}
-
-std::optional<std::string> variable(Getenv getenv, std::string_view name) {
-  const char* value = getenv(std::string(name).c_str());
-  return value == nullptr || *value == '\0' ? std::nullopt : std::optional<std::string>(value);
-}
-
-std::optional<std::string> choice_or_variable(const Choices& choices, Opt id, Getenv getenv) {
-  return choices.has(id) ? choices.last(id) : variable(getenv, row_of(id).environment);
-}
-
-Getenv credentials_environment(const Choices& choices, Getenv getenv) {
-  if (!choices.is_flag(Opt::url)) return getenv;
-  const std::vector<std::string>& urls = choices.all(Opt::url);
-  const bool own_credentials = std::any_of(urls.begin(), urls.end(), [](const std::string& text) {
-    auto url = redis::parse_url(text);
-    return url && redis::has_credentials(*url);
-  });
-  return own_credentials || variable(getenv, "RLOCK_URL") ? empty_environment : getenv;
 }
 
 void hide_passwords(std::span<char*> words) {
@@ -188,19 +165,23 @@ void hide_passwords(std::span<char*> words) {
   }
 }
 
-Result<redis::OpenOptions> connection_options(const Choices& choices, Getenv getenv) {
+Status check_connection_setting(Opt id, const std::vector<std::string>& words) {
+  if (id == Opt::prefix) return check_prefix(words.back());
+  if (id != Opt::url) return Done{};
+  auto urls = redis::parse_urls(words);
+  return urls ? Status(Done{}) : std::move(urls).error();
+}
+
+Result<redis::OpenOptions> connection_options(const Choices& choices) {
+  if (!choices.has(Opt::url)) return no_server();
   redis::OpenOptions out;
-  auto texts = choices.all(Opt::url);
-  if (texts.empty()) texts = split_urls(variable(getenv, "RLOCK_URL").value_or(""));
-  TRY(out.urls, redis::parse_urls(texts));
-  out.prefix = choice_or_variable(choices, Opt::prefix, getenv).value_or(out.prefix);
+  TRY(out.urls, redis::parse_urls(choices.all(Opt::url)));
+  out.prefix = choices.last(Opt::prefix).value_or(out.prefix);
   TRY_STATUS(check_prefix(out.prefix));
-  TRY(out.format, format_choice(choices));
-  TRY_STATUS(set_credentials(out, choices, credentials_environment(choices, getenv)));
-  TRY_STATUS(set_tls(out, choices, getenv));
-  TRY(auto timeout, duration_choice(choices, Opt::connect_timeout));
-  if (timeout == Millis(0)) return usage("--connect-timeout must be longer than 0");
-  out.connect_timeout = timeout.value_or(out.connect_timeout);
+  out.format = format_choice(choices);
+  TRY_STATUS(set_credentials(out, choices));
+  out.tls = tls_options(choices);
+  out.connect_timeout = choices.duration(Opt::connect_timeout).value_or(out.connect_timeout);
   TRY_STATUS(set_replicas(out, choices));
   return out;
 }

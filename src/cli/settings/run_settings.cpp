@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <limits>
 
 #include "cli/options/values.hpp"
 #include "cli/output/messages.hpp"
+#include "cli/settings/connect.hpp"
 #include "util/clock.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
@@ -19,7 +19,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::array kOnceOptions{Opt::once, Opt::once_per, Opt::once_within};
-constexpr Millis kLongestDistance = 366 * 24h;
 
 // A day, a week (ISO 8601, from Monday) and a month by the local date: a day of 25 hours ends
 // summer time. A minute and an hour by UTC, so that the change to summer time repeats and skips
@@ -76,14 +75,6 @@ Result<lock::Once> period_choice(const std::string& word, time_t now) {
       in_quotes(word));
 }
 
-Result<lock::Once> distance_choice(const Choices& choices) {
-  TRY(auto distance, duration_choice(choices, Opt::once_within));
-  if (*distance == Millis(0) || *distance > kLongestDistance) {
-    return usage("--once-within must be longer than 0 and at most 366d");
-  }
-  return lock::Once{lock::OnceKind::within, {}, *distance, {}};
-}
-
 // The last one, since they exclude each other.
 std::optional<Opt> chosen(const Choices& choices) {
   std::optional<Opt> found;
@@ -93,66 +84,100 @@ std::optional<Opt> chosen(const Choices& choices) {
   return found;
 }
 
+// What --exit-code names, and which option that depends on.
+struct ExitCodeName {
+  std::string_view what;
+  int ExitCodes::*code;
+  bool (*applies)(const Choices&);
+  const char* needs;
+};
+constexpr ExitCodeName kExitCodeNames[] = {
+    {"busy", &ExitCodes::busy, [](const Choices&) { return true; }, ""},
+    {"done", &ExitCodes::done, [](const Choices& choices) { return chosen(choices).has_value(); },
+     "--once, --once-per or --once-within"},
+    {"superseded", &ExitCodes::superseded,
+     [](const Choices& choices) { return choices.has(Opt::supersede); }, "--supersede"},
+    {"failures", &ExitCodes::failures,
+     [](const Choices& choices) { return choices.has(Opt::max_failures); }, "--max-failures"}};
+
+// One `WHAT=N` of --exit-code.
+Status set_exit_code(ExitCodes& codes, std::string_view text, const Choices& choices) {
+  std::string_view digits = text;
+  const std::string_view what = util::take_until(digits, '=');
+  const auto code = util::parse_number<uint8_t>(digits);
+  for (const ExitCodeName& name : kExitCodeNames) {
+    if (name.what != what) continue;
+    if (!code)
+      return usage(util::format("--exit-code {}: not a number from 0 to 255: {}", what,
+                                quoted_word(digits)));
+    if (!name.applies(choices))
+      return usage(util::format("--exit-code {}={} needs {}", what, *code, name.needs));
+    if (name.code == &ExitCodes::busy && choices.has(Opt::conflict_exit_code)) {
+      return usage(
+          "-E and --exit-code busy= cannot be used together: both say what a busy lock exits with");
+    }
+    codes.*name.code = *code;
+    return Done{};
+  }
+  return usage(
+      "--exit-code takes busy=N, done=N, superseded=N or failures=N, separated by commas, not " +
+      quoted_word(text));
+}
+
+Result<ExitCodes> exit_codes(const Choices& choices) {
+  ExitCodes codes;
+  if (const auto busy = choices.number(Opt::conflict_exit_code))
+    codes.busy = static_cast<int>(*busy);
+  for (const std::string& word : choices.all(Opt::exit_code)) {
+    for (std::string_view text : util::split(word, ',')) {
+      TRY_STATUS(set_exit_code(codes, text, choices));
+    }
+  }
+  return codes;
+}
+
 Result<lock::Once> once_of(Opt option, const Choices& choices, time_t now) {
   if (option == Opt::once_per) return period_choice(*choices.last(option), now);
-  if (option == Opt::once_within) return distance_choice(choices);
+  if (option == Opt::once_within) {
+    return lock::Once{lock::OnceKind::within, {}, *choices.duration(option), {}};
+  }
   TRY(auto key, once_key_choice(choices));
   return lock::Once{lock::OnceKind::key, *std::move(key), Millis(0), {}};
 }
 
-constexpr uint64_t kMostHistoryRows = 1000;
-
 Result<lock::Limit> limit_choice(const Choices& choices) {
-  TRY(auto slots, number_choice(choices, Opt::slots, lock::Limit::kMostSlots));
-  const bool shared = choices.has(Opt::shared);
-  if (slots && shared) {
-    return usage("--slots and --shared cannot be used together: shared holders have no limit");
-  }
-  if (slots == 0U) return usage("--slots must be at least 1");
-  if (slots) return lock::Limit::slots(*slots);
-  return shared ? lock::Limit::shared() : lock::Limit::exclusive();
+  const auto slots = choices.number(Opt::slots);
+  if (!choices.has(Opt::shared))
+    return slots ? lock::Limit::slots(*slots) : lock::Limit::exclusive();
+  if (!slots) return lock::Limit::shared();
+  return usage("--slots and --shared cannot be used together: shared holders have no limit");
 }
 
 Result<WaitSettings> wait_settings(const Choices& choices) {
-  TRY(auto wait, duration_choice(choices, Opt::wait));
+  WaitSettings settings{choices.duration(Opt::wait)};
   if (choices.has(Opt::nonblock)) {
-    if (wait.value_or(Millis(0)) > Millis(0)) {
+    if (settings.wait.value_or(Millis(0)) > Millis(0)) {
       return usage("--nonblock and --wait cannot be used together");
     }
-    wait = Millis(0);
+    settings.wait = Millis(0);
   }
-  const WaitSettings defaults;
-  TRY(auto conflict, exit_code_choice(choices, Opt::conflict_exit_code, defaults.conflict_code));
-  TRY(auto superseded,
-      exit_code_choice(choices, Opt::superseded_exit_code, defaults.superseded_code));
-  return WaitSettings{wait, conflict, superseded};
+  TRY(settings.codes, exit_codes(choices));
+  return settings;
 }
 
-Result<std::optional<lock::Supersede>> supersede_choice(const Choices& choices) {
-  if (!choices.has(Opt::supersede)) {
-    // A configuration file may set it for all runs.
-    if (!choices.is_flag(Opt::superseded_exit_code)) return std::optional<lock::Supersede>();
-    return usage("--superseded-exit-code needs --supersede");
-  }
-  if (choices.last(Opt::supersede) == kFlagValue) return std::optional(lock::Supersede{});
-  TRY(auto number, number_choice(choices, Opt::supersede, kGreatestToken));
-  return std::optional(lock::Supersede{number});
+std::optional<lock::Supersede> supersede_choice(const Choices& choices) {
+  if (!choices.has(Opt::supersede)) return std::nullopt;
+  return lock::Supersede{choices.number(Opt::supersede)};
 }
 
-Result<Millis> urgent_choice(const Choices& choices) {
-  constexpr Millis kUsual = std::chrono::hours(1), kMost = std::chrono::hours(24);
+Millis urgent_choice(const Choices& choices) {
   if (!choices.has(Opt::urgent)) return Millis(0);
-  TRY(auto earlier, duration_choice(choices, Opt::urgent));
-  if (!earlier) return kUsual;
-  if (*earlier > Millis(0) && *earlier <= kMost) return *earlier;
-  return usage("--urgent must be longer than 0, and at most 24h");
+  return choices.duration(Opt::urgent).value_or(1h);
 }
 
-Result<std::optional<FailOpen>> fail_open_choice(const Choices& choices) {
-  if (!choices.has(Opt::fail_open)) return std::optional<FailOpen>();
-  TRY(auto after, duration_choice(choices, Opt::fail_open));
-  if (after == Millis(0)) return usage("--fail-open must be longer than 0");
-  return std::optional(FailOpen{after});
+std::optional<FailOpen> fail_open_choice(const Choices& choices) {
+  if (!choices.has(Opt::fail_open)) return std::nullopt;
+  return FailOpen{choices.duration(Opt::fail_open)};
 }
 
 constexpr Millis kKillAfter{5000};  // at most; a sixth of the ttl where that is less
@@ -164,7 +189,7 @@ Result<lock::LockName> name_of(const Invocation& invocation) {
     return usage("more than one lock name before --: " + in_quotes(invocation.names[1]) +
                  "; write " + std::string(kUsageLine));
   }
-  return lock::LockName::parse(invocation.names.front());
+  return parse_name(invocation.names.front(), invocation.choices);
 }
 
 Result<std::vector<std::string>> command_of(const Invocation& invocation, Getenv getenv) {
@@ -182,19 +207,16 @@ Result<std::vector<std::string>> command_of(const Invocation& invocation, Getenv
   return *after;
 }
 
-Result<run::OnLost> on_lost_choice(const Choices& choices) {
-  const std::string on_lost = choices.last(Opt::on_lost).value_or("terminate");
-  if (on_lost == "terminate") return run::OnLost::terminate;
-  if (on_lost == "ignore") return run::OnLost::ignore;
-  return usage("--on-lost must be terminate or ignore, not " + in_quotes(on_lost));
+run::Contain contain_choice(const Choices& choices) {
+  if (!choices.has(Opt::contain)) return run::Contain::no;
+  return choices.last(Opt::contain) == kFlagValue ? run::Contain::with_rights
+                                                  : run::Contain::as_user;
 }
 
-Result<run::Contain> contain_choice(const Choices& choices) {
-  const auto how = choices.last(Opt::contain);
-  if (!how) return run::Contain::no;
-  if (*how == kFlagValue) return run::Contain::with_rights;
-  if (*how == "user") return run::Contain::as_user;
-  return usage("--contain takes no value but user, not " + in_quotes(*how));
+// 0: no limit, as with timeout(1).
+std::optional<Millis> time_limit(const Choices& choices, Opt option) {
+  const auto limit = choices.duration(option);
+  return limit == Millis(0) ? std::nullopt : limit;
 }
 
 // Whether work that is done once can be done under a lock with this limit.
@@ -232,23 +254,18 @@ std::string ending_record(Record record, const std::string& why) {
 }  // namespace
 
 Result<std::optional<lock::Once>> once_choice(const Choices& choices, time_t now) {
-  TRY(auto max_failures,
-      number_choice(choices, Opt::max_failures, std::numeric_limits<uint32_t>::max()));
-  if (max_failures == 0U) return usage("--max-failures must be at least 1");
   const auto option = chosen(choices);
-  // A configuration file may set them for all runs.
-  for (Opt dependent : {Opt::max_failures, Opt::done_exit_code}) {
-    if (option || !choices.is_flag(dependent)) continue;
-    return usage(shown_name(dependent) + " needs --once, --once-per or --once-within");
+  if (!option) {
+    if (!choices.has(Opt::max_failures)) return std::optional<lock::Once>();
+    return usage("--max-failures needs --once, --once-per or --once-within");
   }
-  if (!option) return std::optional<lock::Once>();
   for (Opt other : kOnceOptions) {
     if (other == *option || !choices.has(other)) continue;
     return usage(shown_name(other) + " and " + shown_name(*option) +
                  " cannot be used together: each says on its own when the work is done");
   }
   TRY(auto once, once_of(*option, choices, now));
-  once.max_failures = max_failures;
+  once.max_failures = choices.number(Opt::max_failures);
   return std::optional(std::move(once));
 }
 
@@ -270,12 +287,6 @@ Result<std::optional<std::string>> once_key_choice(const Choices& choices) {
   return key;
 }
 
-Result<std::optional<Millis>> ttl_choice(const Choices& choices) {
-  auto ttl = duration_choice(choices, Opt::ttl);
-  if (ttl && *ttl && **ttl < Millis(1000)) return usage("--ttl must be at least 1s");
-  return ttl;
-}
-
 Record holder_record(pid_t pid, const std::vector<std::string>& argv, const Choices& choices,
                      Getenv getenv) {
   Record record = own_record();
@@ -284,10 +295,8 @@ Record holder_record(pid_t pid, const std::vector<std::string>& argv, const Choi
   record.renews = !choices.has(Opt::no_renew);
   if (!choices.has(Opt::hide_command)) record.command = command_text(argv);
   if (auto reason = choices.last(Opt::reason)) record.reason = util::to_utf8(*reason);
-  if (const auto urgent = urgent_choice(choices)) record.urgent = *urgent;
-  if (const auto newest = supersede_choice(choices); newest && *newest) {
-    record.supersede = (*newest)->number;
-  }
+  record.urgent = urgent_choice(choices);
+  record.supersede = choices.number(Opt::supersede);
   if (const char* trace = getenv("TRACEPARENT")) record.traceparent = parse_traceparent(trace);
   return record;
 }
@@ -295,20 +304,16 @@ Record holder_record(pid_t pid, const std::vector<std::string>& argv, const Choi
 Result<ClaimSettings> claim_settings(lock::LockName name, Millis ttl, lock::Responsive responsive,
                                      std::string record, const Choices& choices) {
   TRY_STATUS(check_format(choices));
-  TRY(auto format, format_choice(choices));
-  if (format == redis::Format::native) TRY_STATUS(check_resolved("lock name", name.text()));
+  if (format_choice(choices) == redis::Format::native)
+    TRY_STATUS(check_resolved("lock name", name.text()));
   TRY(auto waiting, wait_settings(choices));
   TRY(auto limit, limit_choice(choices));
-  TRY(auto min_hold, duration_choice(choices, Opt::min_hold));
-  TRY(auto supersede, supersede_choice(choices));
-  TRY(auto urgent, urgent_choice(choices));
+  const auto supersede = supersede_choice(choices);
+  const Millis urgent = urgent_choice(choices);
   // The latest to arrive would no longer be the last in the queue.
   if (urgent > Millis(0) && supersede && !supersede->number) {
     return usage("--urgent with --supersede needs a number: --supersede=N");
   }
-  // Allowed beside -n, which is stricter: a configuration file may set it for all runs.
-  TRY(auto max_queue, number_choice(choices, Opt::max_queue, std::numeric_limits<uint32_t>::max()));
-  TRY(auto history_rows, number_choice(choices, Opt::history_rows, kMostHistoryRows));
   util::SystemRandom random;
   const bool queues = waiting.wait != Millis(0);
   lock::AcquireCall call{{
@@ -316,14 +321,14 @@ Result<ClaimSettings> claim_settings(lock::LockName name, Millis ttl, lock::Resp
       .owner = lock::Owner::fresh(random),
       .limit = limit,
       .ttl = ttl,
-      .min_hold = min_hold.value_or(Millis(0)),
+      .min_hold = choices.duration(Opt::min_hold).value_or(Millis(0)),
       .responsive = responsive,
       .record = std::move(record),
       .supersede = supersede,
-      .history_rows = history_rows,
+      .history_rows = choices.number(Opt::history_rows),
   }};
   call.queueing = queues ? lock::Queueing::wait : lock::Queueing::never;
-  call.max_queue = max_queue;
+  call.max_queue = choices.number(Opt::max_queue);
   call.numbered = choices.has(Opt::slots);
   call.while_closed = choices.has(Opt::while_closed);
   call.urgent = urgent;
@@ -334,16 +339,7 @@ Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv) {
   const Choices& choices = invocation.choices;
   TRY(auto name, name_of(invocation));
   TRY(auto argv, command_of(invocation, getenv));
-  TRY(auto given_ttl, ttl_choice(choices));
-  TRY(auto kill_after, duration_choice(choices, Opt::kill_after));
-  TRY(auto max_run, duration_choice(choices, Opt::max_run));
-  TRY(auto stop_after, duration_choice(choices, Opt::stop_after));
-  TRY(auto on_lost, on_lost_choice(choices));
-  TRY(const auto contain, contain_choice(choices));
-  TRY(const auto fail_open, fail_open_choice(choices));
-  if (max_run == Millis(0)) max_run.reset();  // no limit, as with timeout(1)
-  if (stop_after == Millis(0)) stop_after.reset();
-  const Millis ttl = given_ttl.value_or(kDefaultTtl);
+  const Millis ttl = choices.duration(Opt::ttl).value_or(kDefaultTtl);
   const time_t now = wall_seconds();
   TRY(auto once, once_choice(choices, now));
   if (once && once->kind == lock::OnceKind::key) {
@@ -355,7 +351,7 @@ Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv) {
       claim_settings(std::move(name), ttl, lock::Responsive::run, encode_record(record), choices));
   claim.call.once = std::move(once);
   TRY_STATUS(check_once(choices, claim.call));
-  TRY(auto done_code, exit_code_choice(choices, Opt::done_exit_code, 0));
+  const bool ignores_loss = choices.last(Opt::on_lost) == "ignore";
   const bool whole_tree = choices.has(Opt::wait_descendants);
   run::Plan plan{
       .claim = std::move(claim.call),
@@ -363,22 +359,21 @@ Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv) {
       .argv = std::move(argv),
       .environment = {},
       .record_ending = [record](const std::string& why) { return ending_record(record, why); },
-      .kill_after = kill_after.value_or(std::min(kKillAfter, ttl / 6)),
-      .max_run = max_run,
-      .stop_after = stop_after,
-      .on_lost = on_lost,
+      .kill_after = choices.duration(Opt::kill_after).value_or(std::min(kKillAfter, ttl / 6)),
+      .max_run = time_limit(choices, Opt::max_run),
+      .stop_after = time_limit(choices, Opt::stop_after),
+      .on_lost = ignores_loss ? run::OnLost::ignore : run::OnLost::terminate,
       .until = whole_tree ? run::ReleaseAfter::descendants : run::ReleaseAfter::command,
       .watchdog = choices.has(Opt::no_renew) ? lock::Watchdog::none : lock::Watchdog::renew,
-      .contain = contain,
+      .contain = contain_choice(choices),
   };
   return RunSettings{
       .plan = std::move(plan),
       .waiting = claim.waiting,
-      .done_code = done_code,
       .event_log = choices.last(Opt::event_log),
       .report = choices.has(Opt::report),
       .reentry = choices.has(Opt::no_reentrant) ? Reentry::wait : Reentry::enter,
-      .fail_open = fail_open,
+      .fail_open = fail_open_choice(choices),
   };
 }
 

@@ -9,7 +9,7 @@
 
 #include "cli/options/parse.hpp"
 #include "cli/output/record.hpp"
-#include "cli/settings/connect.hpp"
+#include "cli/settings/resolve.hpp"
 #include "lock/store.hpp"
 #include "run/run.hpp"
 
@@ -30,21 +30,24 @@ Result<std::optional<std::string>> once_key_choice(const Choices& choices);
 // down-after-milliseconds (30 s).
 inline constexpr Millis kDefaultTtl{60'000};
 
-// --ttl where it was given; at least 1s.
-Result<std::optional<Millis>> ttl_choice(const Choices& choices);
-
 // The record of a holder: its process and what it runs, unless --hide-command, with the --reason
 // and the trace that TRACEPARENT names. `pid` may be another process: rlock acquire itself has
 // ended when others read the record.
 Record holder_record(pid_t pid, const std::vector<std::string>& argv, const Choices& choices,
                      Getenv getenv);
 
-// How long to wait for the lock, and the exit codes when it is busy and when a newer waiter has
-// replaced this one.
+// Of a run whose command did not run.
+struct ExitCodes {
+  int busy = 75;
+  int done = 0;
+  int superseded = 75;
+  int failures = 75;  // --max-failures
+  bool operator==(const ExitCodes&) const = default;
+};
+
 struct WaitSettings {
   std::optional<Millis> wait{};  // none: forever; 0: not at all
-  int conflict_code = 75;
-  int superseded_code = 75;
+  ExitCodes codes{};
 };
 
 struct ClaimSettings {
@@ -70,7 +73,6 @@ struct FailOpen {
 struct RunSettings {
   run::Plan plan;  // of acquire: without a command
   WaitSettings waiting{};
-  int done_code = 0;  // of a run whose work was done before
   std::optional<std::string> event_log{};
   bool report = false;  // a failure of the command
   Reentry reentry = Reentry::enter;

@@ -83,7 +83,8 @@ Error not_ready(const Server& server, std::string_view why, Cause cause = Cause:
 std::optional<Error> connection_refusal(std::string_view text, const Server& server) {
   // "unauthenticated" answers a command of more than ten words before AUTH.
   if (text.starts_with("NOAUTH") || has(text, "unauthenticated")) {
-    return denied(server, "it requires a password (NOAUTH)");
+    const std::string unused = server.unused_login.empty() ? "" : "; " + server.unused_login;
+    return denied(server, "it requires a password (NOAUTH)" + unused);
   }
   if (text.starts_with("DENIED")) return denied(server, "it is in protected mode (DENIED)");
   if (has(text, "max number of clients")) {
@@ -102,7 +103,9 @@ bool starting_up(const redisReply& reply) {
 
 Error auth_refused(std::string_view text, const Server& server) {
   if (text.starts_with("WRONGPASS") || has(text, "invalid password")) {
-    return denied(server, "wrong user name or password (WRONGPASS)");
+    const std::string odd = oddity_of(server.password);
+    return denied(server, "wrong user name or password (WRONGPASS)" +
+                              (odd.empty() ? "" : "; look at the password: " + odd));
   }
   if (has(text, "without any password configured") || has(text, "no password is set")) {
     return denied(server, "a password was given, but the default user has no password");

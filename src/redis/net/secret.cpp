@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -286,6 +287,29 @@ class SourcedSecret final : public Secret {
 };
 
 }  // namespace
+
+std::string oddity_of(std::string_view password) {
+  std::vector<std::string> odd;
+  auto note = [&](bool found, const char* what) {
+    if (found) odd.emplace_back(what);
+  };
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; };
+  const bool quoted = password.size() > 1 && password.front() == password.back() &&
+                      (password.front() == '"' || password.front() == '\'');
+  const bool ends_in_line = password.ends_with('\r') || password.ends_with('\n');
+  note(password.starts_with(kByteOrderMark), "begins with a byte order mark");
+  note(password.starts_with(' '), "begins with a space");
+  note(password.ends_with("\r") || password.ends_with("\r\n"), "ends with a carriage return");
+  note(password.ends_with('\n'), "ends with a newline");
+  note(password.ends_with(' '), "ends with a space");
+  note(password.ends_with('\t'), "ends with a tab");
+  note(quoted, "is in quotes");
+  note(!ends_in_line && std::any_of(password.begin(), password.end(), is_control),
+       "contains control characters");
+  note(!util::is_utf8(password), "is not UTF-8");
+  return odd.empty() ? "" : "it " + util::joined(odd, " and ");
+}
 
 Result<std::shared_ptr<Secret>> secret_in_file(const std::string& path) {
   TRY(auto first, read_secret(path));

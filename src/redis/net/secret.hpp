@@ -20,6 +20,10 @@ inline bool is_password_variable(std::string_view name) {
          std::end(kPasswordVariables);
 }
 
+// What is odd about a password that was refused, such as `it ends with a carriage return`: files
+// come from Windows, from editors and from secret stores. It shows no part of it; empty: nothing.
+std::string oddity_of(std::string_view password);
+
 class Secret {
  public:
   virtual ~Secret() = default;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <tuple>
 #include <utility>
 
 #include "redis/net/secret.hpp"
@@ -378,6 +379,43 @@ const Server* server_in(const Url& url) {
   if (const auto* group = std::get_if<SentinelGroup>(&url)) return &group->master;
   if (const auto* cluster = std::get_if<ClusterSeeds>(&url)) return &cluster->seeds.front();
   return std::get_if<Server>(&url);
+}
+
+namespace {
+
+bool same_server(const Server& one, const Server& other) {
+  auto parts = [](const Server& server) {
+    return std::tie(server.host, server.port, server.path, server.security, server.user);
+  };
+  return parts(one) == parts(other);
+}
+
+bool same_list(const std::vector<Server>& one, const std::vector<Server>& other) {
+  return std::equal(one.begin(), one.end(), other.begin(), other.end(), same_server);
+}
+
+struct SameServers {
+  bool operator()(const Server& one, const Server& other) const { return same_server(one, other); }
+  bool operator()(const SentinelGroup& one, const SentinelGroup& other) const {
+    return one.name == other.name && same_server(one.master, other.master) &&
+           same_list(one.sentinels, other.sentinels);
+  }
+  bool operator()(const ClusterSeeds& one, const ClusterSeeds& other) const {
+    return same_list(one.seeds, other.seeds);
+  }
+  bool operator()(const LocalUrl& one, const LocalUrl& other) const {
+    return one.folder == other.folder;
+  }
+  template <class One, class Other>
+  bool operator()(const One&, const Other&) const {
+    return false;
+  }
+};
+
+}  // namespace
+
+bool same_servers(const Url& one, const Url& other) {
+  return std::visit(SameServers{}, one, other);
 }
 
 bool has_credentials(const Url& url) {

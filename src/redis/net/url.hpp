@@ -30,6 +30,8 @@ struct Server {
   Security security = Security::plain;  // that its URL asks for
   std::string user;                     // empty: the default user
   std::string password;
+  // Why a password that is there is not for this server, for the message that it requires one.
+  std::string unused_login;
   std::shared_ptr<Secret> secret;  // a password that may change, read at each connect; may be null
   int db = 0;
   // Checked at each connect: a former master must not be taken for the master.
@@ -103,6 +105,9 @@ Result<Url> parse_url(std::string_view text);
 // The server that it names, or one of several that are alike in user, password and security: the
 // master, not a sentinel. Null for `local:`.
 const Server* server_in(const Url& url);
+
+// Whether two texts name the same servers in the same way, whatever the passwords and the database.
+bool same_servers(const Url& one, const Url& other);
 
 // Whether it has a user or a password for that server.
 bool has_credentials(const Url& url);

@@ -258,11 +258,20 @@ RedissonStore::RedissonStore(Server server)
                      lua::redisson_inspect}),
       channel_(std::move(server)) {}
 
+namespace {
+
+// Redisson adds braces unless the name has its own hash tag.
+std::string redisson_channel(const std::string& name) {
+  constexpr const char* kChannel = "redisson_lock__channel:";
+  return name.find('{') != name.npos ? kChannel + name : kChannel + ("{" + name + "}");
+}
+
+}  // namespace
+
 lock::InFlight<Wake> RedissonStore::wait_for_wake(const lock::LockName& name, const lock::Owner&,
                                                   Millis slice) {
   if (channel_.is_open()) return std::make_unique<NextMessage>(channel_, slice);
-  std::vector<std::string> words{"SUBSCRIBE",
-                                 util::format("redisson_lock__channel:{{{}}}", name.text())};
+  std::vector<std::string> words{"SUBSCRIBE", redisson_channel(name.text())};
   return std::make_unique<Call<Wake>>(channel_, std::move(words), action_on("wait for", name),
                                       decode_subscribed);
 }

@@ -1,0 +1,319 @@
+#include "cli/settings/resolve.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "cli/options/values.hpp"
+#include "cli/output/view.hpp"
+#include "cli/settings/config.hpp"
+#include "cli/settings/connect.hpp"
+#include "redis/net/url.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+namespace {
+
+constexpr const char* kSystemFile = "/etc/rlock/rlock.toml";
+constexpr std::string_view kUserFile = "rlock/rlock.toml";
+
+// A variable that is set, but to nothing, counts as not set.
+std::optional<std::string> variable(Getenv getenv, std::string_view name) {
+  const char* value = getenv(std::string(name).c_str());
+  return value == nullptr || *value == '\0' ? std::nullopt : std::optional<std::string>(value);
+}
+
+// ---- the sources ----
+
+Layer command_line_layer(const Choices& choices) {
+  Layer layer;
+  for (const OptionRow& row : options()) {
+    if (choices.has(row.id)) layer.emplace_back(row.id, choices[row.id]);
+  }
+  return layer;
+}
+
+Result<std::vector<std::string>> flag_words(std::string_view name, const std::string& word) {
+  if (word == "0" || word == "no" || word == "false") return std::vector<std::string>{};
+  if (word == "1" || word == "yes" || word == "true") return std::vector<std::string>{kFlagValue};
+  return usage(std::string(name) + " must be 1 or 0");
+}
+
+// Of several variables of one option the first that is set.
+Result<Layer> environment_layer(Getenv getenv) {
+  Layer layer;
+  for (const OptionRow& row : options()) {
+    for (std::string_view names = row.environment; !names.empty();) {
+      const std::string_view name = util::take_until(names, ',');
+      if (names.starts_with(' ')) names.remove_prefix(1);
+      auto word = variable(getenv, name);
+      if (!word) continue;
+      std::vector<std::string> words{*word};
+      if (row.kind() == ValueKind::flag) {
+        TRY(words, flag_words(name, *word));
+      }
+      TRY(auto setting,
+          make_setting(row, std::move(words), Source::environment, std::string(name)));
+      layer.emplace_back(row.id, std::move(setting));
+      break;
+    }
+  }
+  return layer;
+}
+
+const Setting* find(const Layer& layer, Opt id) {
+  auto entry =
+      std::find_if(layer.begin(), layer.end(), [&](const auto& one) { return one.first == id; });
+  return entry == layer.end() ? nullptr : &entry->second;
+}
+
+// ---- precedence ----
+
+// Whichever of the options the stronger source sets rules out the others for weaker ones.
+constexpr std::pair<Opt, Opt> kExclusivePairs[] = {{Opt::nonblock, Opt::wait},
+                                                   {Opt::password, Opt::password_file},
+                                                   {Opt::password, Opt::password_command},
+                                                   {Opt::password_file, Opt::password_command}};
+
+constexpr bool is_login(Opt id) {
+  return id == Opt::user || is_password(id);
+}
+
+bool has_own_login(const Setting& url) {
+  return std::any_of(url.words.begin(), url.words.end(), [](const std::string& text) {
+    auto parsed = redis::parse_url(text);
+    return parsed && redis::has_credentials(*parsed);
+  });
+}
+
+bool same_servers(const Setting& one, const Setting& other) {
+  auto same = [](const std::string& text, const std::string& other_text) {
+    auto url = redis::parse_url(text), other_url = redis::parse_url(other_text);
+    return url && other_url && redis::same_servers(*url, *other_url);
+  };
+  return std::equal(one.words.begin(), one.words.end(), other.words.begin(), other.words.end(),
+                    same);
+}
+
+class Resolver {
+ public:
+  explicit Resolver(Invocation& invocation)
+      : choices_(invocation.choices),
+        // `config` shows what a run would use, and `doctor` checks some of it.
+        command_(invocation.command == CommandId::config ? CommandId::run : invocation.command),
+        reads_run_(command_ == CommandId::run || command_ == CommandId::doctor) {}
+
+  bool has(Opt id) const { return choices_.has(id); }
+
+  // Sets what no stronger source has decided.
+  Status add(Layer layer) {
+    if (!may_log_in(layer)) {
+      note_unused(layer);
+      std::erase_if(layer, [](const auto& entry) { return is_login(entry.first); });
+    }
+    std::vector<Opt> set;
+    for (auto& [id, setting] : layer) {
+      if (is_decided(id) || !is_read(setting, row_of(id))) continue;
+      choices_.set(id, std::move(setting));
+      set.push_back(id);
+    }
+    for (Opt id : set) rule_out_others(id);
+    return keep_one_password(set);
+  }
+
+ private:
+  bool is_decided(Opt id) const {
+    return choices_[id].source != Source::fallback || ruled_out_[static_cast<size_t>(id)];
+  }
+
+  bool is_read(const Setting& setting, const OptionRow& row) const {
+    if (setting.source != Source::file) return true;
+    const bool of_command = row.applies_to(command_) || !row.on_command_line();
+    return of_command && (row.section == Section::general || reads_run_);
+  }
+
+  // User and password of a source that names a server are for that one alone, and those of any
+  // source are not for a URL that has its own.
+  bool may_log_in(const Layer& layer) const {
+    const Setting& url = choices_[Opt::url];
+    if (url.source == Source::fallback) return true;
+    if (has_own_login(url)) return false;
+    const Setting* other = find(layer, Opt::url);
+    return other == nullptr || (same_servers(url, *other) && same_trust(layer));
+  }
+
+  // Whether this host verifies the server as the source that has the password wants it to.
+  bool same_trust(const Layer& layer) const {
+    constexpr std::array kTrust{Opt::insecure, Opt::cacert, Opt::sni};
+    return std::all_of(kTrust.begin(), kTrust.end(), [&](Opt id) {
+      const Setting* wanted = find(layer, id);
+      return choices_[id].source == Source::fallback ||
+             choices_[id].words == (wanted != nullptr ? wanted->words : std::vector<std::string>{});
+    });
+  }
+
+  void note_unused(const Layer& layer) {
+    const Setting* url = find(layer, Opt::url);
+    auto password = std::find_if(layer.begin(), layer.end(), [&](const auto& entry) {
+      return is_password(entry.first) && !is_decided(entry.first);
+    });
+    if (url == nullptr || password == layer.end()) return;
+    choices_.set_unused_login(util::format(
+        "the password of {} is for the server of {}, with the sni, cacert and insecure there, not "
+        "for that of {}",
+        password->second.place, url->place, choices_[Opt::url].place));
+  }
+
+  // Of those that one source has set. REDISCLI_AUTH is redis-cli's: rlock uses it if it has nothing
+  // of its own.
+  Status keep_one_password(const std::vector<Opt>& set) {
+    const Setting* first = nullptr;
+    for (Opt id : set) {
+      if (!is_password(id)) continue;
+      if (first == nullptr) {
+        first = &choices_[id];
+      } else if (first->place == "REDISCLI_AUTH") {
+        choices_.set(Opt::password, {});
+      } else {
+        return usage(first->place + " and " + choices_[id].place + " cannot be used together");
+      }
+    }
+    return Done{};
+  }
+
+  void rule_out_others(Opt id) {
+    if (!has(id)) return;  // a flag that is false rules out nothing else
+    for (const auto& [one, other] : kExclusivePairs) {
+      if (id == one || id == other) rule_out(id == one ? other : one);
+    }
+    // Options that only the native format supports are not meant for locks of another one.
+    if (id == Opt::format && choices_.last(id) != to_string(redis::Format::native)) {
+      for (const OptionRow& row : options()) {
+        if (is_native_only(row.id)) rule_out(row.id);
+      }
+    }
+  }
+
+  void rule_out(Opt id) { ruled_out_[static_cast<size_t>(id)] = true; }
+
+  Choices& choices_;
+  const CommandId command_;
+  const bool reads_run_;
+  std::array<bool, kOptCount> ruled_out_{};
+};
+
+// Only the file that this user may not read can have named a server.
+Error no_url(Error denied) {
+  denied.kind = ErrorKind::config;
+  denied.text +=
+      "; no other source names a server: use --url or RLOCK_URL, or let this user read the file";
+  return denied;
+}
+
+// A URL that is not understood is reported as such.
+bool shows_password(const Choices& choices) {
+  std::vector<std::string> urls = choices.all(Opt::url);
+  return choices.is_flag(Opt::url) && std::any_of(urls.begin(), urls.end(), [](std::string& url) {
+           return redis::parse_url(url) && redis::mask_passwords(url);
+         });
+}
+
+}  // namespace
+
+const char* system_getenv(const char* name) {
+  return ::getenv(name);
+}
+
+std::vector<std::string> default_config_files(Getenv getenv) {
+  std::vector<std::string> files;
+  auto folder = variable(getenv, "XDG_CONFIG_HOME");
+  auto home = variable(getenv, "HOME");
+  // The XDG specification: a relative path is to be ignored.
+  if (!folder || !folder->starts_with('/')) folder.reset();
+  if (!folder && home && home->starts_with('/')) folder = *home + "/.config";
+  if (folder) files.push_back(*folder + "/" + std::string(kUserFile));
+  files.emplace_back(kSystemFile);
+  return files;
+}
+
+std::vector<std::string> environment_names() {
+  std::vector<std::string> names;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    names.emplace_back(text.substr(0, text.find('=')));
+  }
+  return names;
+}
+
+UnknownVariables unknown_variables(std::span<const std::string> names) {
+  std::vector<std::string_view> known = {"RLOCK_NAME", "RLOCK_OWNER",     "RLOCK_TOKEN",
+                                         "RLOCK_SLOT", "RLOCK_WAITED_MS", "RLOCK_UNLOCKED",
+                                         "RLOCK_HELD"};
+  const size_t exported = known.size();
+  for (const OptionRow& row : options()) {
+    for (std::string_view rest = row.environment; !rest.empty();) {
+      known.push_back(util::take_until(rest, ','));
+      if (rest.starts_with(' ')) rest.remove_prefix(1);
+    }
+  }
+  auto is_set = [&](std::string_view name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  UnknownVariables unknown;
+  for (const std::string& name : names) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    if (name.starts_with("RLOCK_")) unknown.names.push_back(name);
+    constexpr size_t kSlip = 2;
+    std::optional<std::string_view> meant;
+    size_t least = kSlip + 1;
+    for (std::string_view setting : std::span(known).subspan(exported)) {
+      const bool near_in_length = name.size() <= setting.size() + kSlip;
+      if (!setting.starts_with("RLOCK_") || !near_in_length || is_set(setting)) continue;
+      const size_t distance = edit_distance(name, setting);
+      if (distance >= least) continue;
+      least = distance;
+      meant = setting;
+    }
+    if (!meant || is_set("RLOCK_HELD")) continue;
+    unknown.warnings.push_back(util::format("warning: rlock does not know {}; did you mean {}?",
+                                            util::printable(name), *meant));
+  }
+  return unknown;
+}
+
+Result<Warnings> resolve(Invocation& invocation, Getenv getenv,
+                         std::span<const std::string> default_files) {
+  Layer given = command_line_layer(std::exchange(invocation.choices, {}));
+  Resolver resolver(invocation);
+  TRY_STATUS(resolver.add(std::move(given)));
+  TRY(auto environment, environment_layer(getenv));
+  TRY_STATUS(resolver.add(std::move(environment)));
+  Warnings warnings;
+  if (shows_password(invocation.choices)) {
+    warnings.emplace_back(
+        "warning: --url contains a password, which other users of this host can see in the list of "
+        "processes until rlock has hidden it: use --password-file, RLOCK_URL or rlock.toml");
+  }
+  const auto named = invocation.choices.last(Opt::config);
+  std::vector<std::string> files(default_files.begin(), default_files.end());
+  if (named) files = {*named};
+  for (const std::string& path : files) {
+    const Origin default_origin = &path == &files.back() ? Origin::machine : Origin::user;
+    auto layer = load_config(path, named ? Origin::named : default_origin);
+    if (!layer && layer.error().kind == ErrorKind::denied) {
+      if (!resolver.has(Opt::url)) return no_url(std::move(layer).error());
+      warnings.push_back("warning: " + layer.error().text + "; continuing without it");
+      continue;
+    }
+    if (!layer) return std::move(layer).error();
+    if (*layer) TRY_STATUS(resolver.add(**std::move(layer)));
+  }
+  return warnings;
+}
+
+}  // namespace rlock::cli

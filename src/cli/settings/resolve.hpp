@@ -1,0 +1,40 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/options/parse.hpp"
+
+// Settings are resolved once: command line over environment over files over defaults.
+namespace rlock::cli {
+
+// getenv(3), or a test's.
+using Getenv = const char* (*)(const char*);
+const char* system_getenv(const char* name);
+
+// The files that are read if neither --config nor RLOCK_CONFIG names one: first the user's, which
+// takes precedence, then the machine's.
+std::vector<std::string> default_config_files(Getenv getenv);
+
+using Warnings = std::vector<std::string>;
+
+// Variables of the environment that look like settings of rlock and are none.
+struct UnknownVariables {
+  std::vector<std::string> names;  // that begin with RLOCK_
+  Warnings warnings;  // of those within two letters of a setting that is not set; none inside a run
+};
+UnknownVariables unknown_variables(std::span<const std::string> names);
+std::vector<std::string> environment_names();
+
+// Completes the choices of the command line from the environment and the files. With --config or
+// RLOCK_CONFIG rlock reads only that file, and it must exist. A default file may be missing; the
+// machine's, the last of them, is skipped with a warning if this user may not read it and a server
+// is named elsewhere. Warns of a password in --url. ErrorKind::usage: a bad value in the
+// environment, or settings of one source that exclude each other; ErrorKind::config: a file cannot
+// be used.
+Result<Warnings> resolve(Invocation& invocation, Getenv getenv,
+                         std::span<const std::string> default_files);
+
+}  // namespace rlock::cli
