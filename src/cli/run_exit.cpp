@@ -216,9 +216,9 @@ class ExitVisitor {
   }
 
   RunExit operator()(const Error& error) const {
-    return failure(exit_code(error.kind),
-                   error.kind == ErrorKind::unavailable ? "unreachable" : "failed",
-                   error_text(error, context_) + next_step(error, context_.longer));
+    return failure(
+        exit_code(error.kind), error.kind == ErrorKind::unavailable ? "unreachable" : "failed",
+        error_text(error, context_) + next_step(error, context_.longer) + context_.blocking_key);
   }
 
  private:
@@ -308,7 +308,7 @@ class ExitVisitor {
   std::string what_to_do(const std::optional<lock::Holder>& holder) const {
     const bool closed = holder && holder->state == lock::HolderState::closed;
     return "see " + command_line("status") +
-           (closed ? ", and to open it: " + command_line("open") : "");
+           (closed ? ", and to open it: " + command_line("open") : "") + context_.blocking_key;
   }
 
   std::string held_text(const std::optional<lock::Holder>& holder) const {

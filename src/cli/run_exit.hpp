@@ -27,7 +27,8 @@ struct MessageContext {
   Millis waited{0};
   Millis ran{0};
   redis::Format format = redis::Format::native;
-  bool unlocked = false;  // --fail-open: no server answered
+  std::string blocking_key{};  // what else keeps everybody from the lock: `; the key …`
+  bool unlocked = false;       // --fail-open: no server answered
 };
 // Without what the run itself has yet to show.
 MessageContext message_context(const RunSettings& settings, const Session& session);

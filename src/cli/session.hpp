@@ -58,6 +58,7 @@ class Session {
   std::string server() const { return store_->server(); }
   const std::string& prefix() const { return options_.prefix; }
   redis::Format format() const { return options_.format; }
+  const redis::OpenOptions& options() const { return options_; }
   // For the command lines that messages name: the options that lead to these locks, such as
   // ` --prefix ci:`; empty where nothing is needed.
   const std::string& lock_options() const { return lock_options_; }

@@ -237,3 +237,49 @@ tagged_subscribed() { [ "$(redis --raw pubsub numsub 'redisson_lock__channel:{sh
   ends_with 0 "$waiter"
   [ -e ran ]
 }
+
+# names_key KEY KIND CODE COMMAND…: it ends with CODE, and its message names them and the whole line that deletes the key.
+names_key() {
+  local key=$1 kind=$2 code=$3
+  shift 3
+  run -"$code" --separate-stderr "$@"
+  [[ $output$stderr == *"$key"*" is $kind"*": redis-cli -s $SERVER/s DEL $key" ]] || fail "$*: $output$stderr"
+}
+
+@test "a key of another program that keeps everybody from a lock is named, with its type, its expiry and how to delete it; rlock never does" {
+  local key
+  redis set app-queue value >/dev/null
+  redis rpush app-list value >/dev/null
+  redis hset app-hash field value >/dev/null
+  names_key app-queue "a string without an expiry" 75 rlock run -n --format plain app-queue -- touch started
+  names_key app-queue "a string without an expiry" 75 rlock acquire -n --ttl 1m --format plain app-queue
+  names_key app-queue "a string without an expiry" 0 rlock status --format plain app-queue
+  names_key app-list "a list without an expiry" 65 rlock run -n --format plain app-list -- touch started
+  names_key app-list "a list without an expiry" 65 rlock status --format plain app-list
+  names_key app-hash "a hash without an expiry" 65 rlock run -n --format redisson app-hash -- touch started
+  redis expire app-hash 7000 >/dev/null
+  names_key app-hash "a hash that expires in 1h56m" 65 rlock acquire -n --ttl 1m --format redisson app-hash
+  for key in app-queue app-list app-hash; do
+    run -0 rlock force-unlock --yes $key
+    [[ $output == "\"$key\" is not held, and rlock breaks no key of another program: the key $key is a "*"DEL $key" ]] || fail "$output"
+    [ "$(redis exists $key)" -eq 1 ]
+  done
+  # The line that was printed does it.
+  run -75 --separate-stderr rlock run -n --format plain app-queue -- touch started
+  sh -c "${stderr##*if no program needs it: }" >/dev/null
+  run -0 rlock run -n --format plain app-queue -- true
+}
+
+@test "a key of another type in the place of one of a lock's is named by run, acquire, status and force-unlock" {
+  redis rpush 'rlock:{shop/job}:queue' value >/dev/null
+  for command in "run -n shop/job -- touch started" "acquire -n --ttl 1m shop/job" "status shop/job" "force-unlock --yes shop/job"; do
+    # shellcheck disable=SC2086 # words
+    run -65 --separate-stderr rlock $command
+    [[ $stderr == *"the key rlock:{shop/job}:queue is used for something else"*"; it is a list without an expiry: redis-cli -s $SERVER/s DEL 'rlock:{shop/job}:queue'" ]] ||
+      fail "$command: $stderr"
+  done
+  # A server that does not say what it is.
+  limited "~rlock:* +@all -type"
+  run -65 --separate-stderr rlock run -n shop/job -- touch started
+  says "used for something else"
+}

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <climits>
 
+#include "cli/commands/blocking_key.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
@@ -100,8 +101,11 @@ Result<std::optional<run::BackgroundRenewer>> background_renewer_for(const RunSe
 Report report_not_acquired(const run::RunOutcome& outcome, const MessageContext& context,
                            Verbosity verbosity) {
   const Subject subject{context.name};
-  if (const auto* error = std::get_if<Error>(&outcome))
-    return failure(*error, subject, context.longer);
+  if (const auto* error = std::get_if<Error>(&outcome)) {
+    Error explained = *error;
+    explained.text += context.blocking_key;
+    return failure(explained, subject, context.longer);
+  }
   if (std::holds_alternative<run::LeaseLost>(outcome)) {
     return failure({ErrorKind::lost, "the lease ended before it could be used"}, subject);
   }
@@ -175,6 +179,7 @@ Result<Report> acquire(RunSettings settings, Session& session, run::Signals& sig
     MessageContext context = message_context(settings, session);
     context.waited = std::chrono::duration_cast<Millis>(BootClock::now() - start);
     context.slots = slots_held(*not_acquired, plan.claim.limit, plan.claim.name, session);
+    context.blocking_key = blocking_key_hint(*not_acquired, session, plan.claim.name);
     return report_not_acquired(*not_acquired, context, verbosity_of(choices));
   }
   return report_acquired(std::get<run::HeldLock>(acquired), settings, std::move(background_renewer),

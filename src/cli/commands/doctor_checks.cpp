@@ -8,11 +8,11 @@
 #include <type_traits>
 #include <utility>
 
+#include "cli/commands/blocking_key.hpp"
 #include "cli/commands/doctor.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
 #include "lock/timing.hpp"
-#include "redis/net/tls.hpp"
 #include "redis/open.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
@@ -65,36 +65,6 @@ struct Version {
   int patch = 0;
   auto operator<=>(const Version&) const = default;
 };
-
-bool is_default_user(const redis::Server& server) {
-  return server.user.empty() || server.user == "default";
-}
-
-// The command line that runs `words`, which are quoted already, on the server as the default user:
-// another one seldom has the rights. redis-cli asks for the password, which is never shown.
-std::string redis_cli(const redis::Server& server, const std::string& words) {
-  std::string text = "redis-cli";
-  auto add = [&text](const char* option, const std::string& value) {
-    if (!value.empty()) text.append(option).append(util::shell_quoted(value));
-  };
-  if (server.is_unix()) {
-    add(" -s ", server.path);
-  } else {
-    add(" -h ", server.host);
-    add(" -p ", std::to_string(server.port));
-  }
-  if (server.tls != nullptr) {
-    const redis::TlsOptions& tls = server.tls->options();
-    text += tls.verify == redis::Verify::nothing ? " --tls --insecure" : " --tls";
-    add(" --cacert ", tls.cacert);
-    add(" --cacertdir ", tls.cacertdir);
-    add(" --cert ", tls.cert);
-    add(" --key ", tls.key.empty() ? tls.cert : tls.key);
-    add(" --sni ", tls.sni);
-  }
-  if (is_default_user(server) && !server.password.empty()) text += " --askpass";
-  return text + " " + words;
-}
 
 std::string address_of(const redis::Server& server) {
   return util::shell_quoted(server.host + ":" + std::to_string(server.port));

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "cli/commands/blocking_key.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/near_name.hpp"
 #include "cli/options/values.hpp"
@@ -279,20 +280,36 @@ Status detect_format(Session& session, const ForceSettings& settings) {
   return Done{};
 }
 
+Report not_broken(const ForceSettings& settings, std::string text) {
+  return {[=] { return force_unlock_json(settings.name, lock::Forced{}); },
+          [text = std::move(text)] { return text; }};
+}
+
+// Of the key NAME, if it is no lock but keeps those from it whose locks are such keys; else empty.
+std::string other_programs_key(const ForceSettings& settings, const Session& session) {
+  if (!settings.any_format) return {};
+  auto plain = session.in_format(redis::Format::plain);
+  const std::string key = plain ? blocking_key_text(*plain, settings.name) : std::string();
+  if (key.empty()) return key;
+  return util::format("{} is not held, and rlock breaks no key of another program: {}\n",
+                      in_quotes(settings.name.text()), key);
+}
+
 // A lock that nobody holds may be one that nobody can get.
 Result<Report> nothing_broken(const ForceSettings& settings, Session& session,
                               const Choices& choices) {
   TRY(auto seen, inspect_holders(session, settings.name));
   if (!seen.closure) {
+    std::string key = other_programs_key(settings, session);
+    if (!key.empty()) return not_broken(settings, std::move(key));
     report_unknown_name(session, settings.name, choices);
     return report_reply(settings, lock::NotHeld{}, session.format());
   }
   const std::string& name = settings.name.text();
-  const std::string text =
+  return not_broken(
+      settings,
       util::format("nobody holds {}, but it is {}; to open it: rlock open{} {}\n", in_quotes(name),
-                   closure_phrase(*seen.closure), session.lock_options(), typed_name(name));
-  return Report{[=] { return force_unlock_json(settings.name, lock::Forced{}); },
-                [=] { return text; }};
+                   closure_phrase(*seen.closure), session.lock_options(), typed_name(name)));
 }
 
 Result<Report> break_lock(const ForceSettings& settings, Session& session, const Choices& choices) {
@@ -309,7 +326,13 @@ Result<Report> break_lock(const ForceSettings& settings, Session& session, const
 Result<Report> force_unlock_command(const Invocation& invocation) {
   TRY(auto settings, force_settings(invocation));
   TRY(auto session, Session::open(invocation.choices));
-  return reported(break_lock(settings, session, invocation.choices), subject_of(settings));
+  auto broken = break_lock(settings, session, invocation.choices);
+  if (!broken) {
+    Error error = broken.error();
+    error.text += blocking_key_hint(error, session, settings.name);
+    broken = std::move(error);
+  }
+  return reported(std::move(broken), subject_of(settings));
 }
 
 }  // namespace rlock::cli

@@ -1,6 +1,7 @@
 #include <memory>
 #include <utility>
 
+#include "cli/commands/blocking_key.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/held_locks.hpp"
 #include "cli/output/console.hpp"
@@ -197,6 +198,7 @@ int run_under_lock(RunSettings settings, Session& session, run::Signals& signals
     find_new_holder(*lease, claim, observer, session);
   }
   context.slots = slots_held(outcome, claim.limit, name, session);
+  context.blocking_key = blocking_key_hint(outcome, session, name);
   const RunExit run_exit = to_exit(outcome, context);
   if (!run_exit.event.empty()) observer.report_attempt_end(run_exit.event, run_exit.message);
   observer.finish_log();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cli/commands/blocking_key.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/deadlock.hpp"
 #include "cli/near_name.hpp"
@@ -131,11 +132,29 @@ Status add_listed(StatusResult& result, Session& session, const StatusSettings& 
   return Done{};
 }
 
+// A key of another program that keeps everybody from the lock.
+void explain_key(LockView& lock, const Session& session, const lock::LockName& name) {
+  if (!lock.snapshot) {
+    Error error = lock.snapshot.error();
+    error.text += blocking_key_hint(error, session, name);
+    lock.snapshot = std::move(error);
+    return;
+  }
+  const auto& holders = lock.snapshot->holders;
+  if (!holders.empty() && holders.front().left < Millis(0)) {
+    lock.blocking_key = blocking_key_text(session, name);
+  }
+}
+
 // The locks that are named, then those of the listing.
 Result<StatusResult> collect_locks(Session& session, const StatusSettings& settings) {
   ListingProgress progress(settings);
   StatusResult result;
   TRY(result.locks, inspect_locks(session, settings.locks.names, progress));
+  for (size_t i = 0; i < result.locks.size(); ++i) {
+    if (settings.quiet || session.servers() != 1) break;
+    explain_key(result.locks[i], session, settings.locks.names[i]);
+  }
   if (settings.locks.is_listing()) TRY_STATUS(add_listed(result, session, settings, progress));
   if (!settings.quiet) mark_deadlocks(session, result.locks);
   return result;

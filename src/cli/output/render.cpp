@@ -403,6 +403,7 @@ std::string lock_details(const LockView& lock, size_t width) {
   details.add("", lock.deadlock.empty() ? ""
                                         : "to end it, stop one of these runs, or break a lock with "
                                           "rlock force-unlock");
+  details.add("key", lock.blocking_key);
   add_last_ends(details, snapshot);
   details.add("number", newest_text(snapshot));
   if (snapshot.servers > 1) add_quorum(details, snapshot);

@@ -55,6 +55,8 @@ struct LockView {
   // `"b" is held by root@web2, which waits for "a"`, where the holder waits for a waiter;
   // printable.
   std::string deadlock{};
+  // Of a lock that never becomes free: `the key job is a string without an expiry, …`; printable.
+  std::string blocking_key{};
 };
 
 // The waiters of one lock, in the order of its queue.
