@@ -111,7 +111,8 @@ offers() { [ "$(rlock __complete "$1")" = "$2" ]; }
 }
 
 @test "names that a shell could stumble over are quoted, and run nothing" {
-  remember 'two words' 'cost$(touch ran)' "it's" 'semi;colon'
+  remember 'two words' "it's" 'semi;colon'
+  redis hset 'rlock:{cost$(touch ran)}:meta' form 1 last 5 created 5 >/dev/null
   become \
     'rlock run two\t' 'rlock run two\ words' \
     'rlock run "two\t' 'rlock run "two words"' \

@@ -75,8 +75,8 @@ options() { rlock "$1" --help | sed -n 's/^  \(-., \|    \)\(--[a-z-]*\).*/\2/p'
 only_one() {
   sed 's/\\-/-/g' "$top/README.md" "$top/man/rlock.1" "$top/packaging/examples/cron/rlock-nightly" \
     "$top/packaging/examples/systemd/rlock-nightly.service" |
-    sed -nE 's/--password-file [^ ]* //; s/^ *(0 3 \* \* \*  ?(root )?|ExecStart=\/usr\/bin\/)rlock run (.*) nightly -- .*/\3/p'
-  rlock run --help | sed -nE 's/.*rlock run (.*) report -- .*one host does it.*/\1/p'
+    sed -nE 's/--password-file [^ ]* //; s/^ *(0 3 \* \* \*  ?(root )?|ExecStart=\/usr\/bin\/)rlock run (.*) (shop\/)?nightly -- .*/\3/p'
+  rlock run --help | sed -nE 's/.*rlock run (.*) shop\/report -- .*one host does it.*/\1/p'
 }
 
 @test "of many hosts one does the job, however quick that is, by each example that says so" {

@@ -46,12 +46,12 @@ started_daemons() { [ "$(wc -l <daemons)" -eq "$1" ]; }
   run -1 flock -n job.lock true
   echo 1<>daemon.go
   eventually flock -n job.lock true
-  rlock run job -- daemon.sh
-  run -0 rlock run -n job -- true
+  rlock run shop/job -- daemon.sh
+  run -0 rlock run -n shop/job -- true
   start sh -c "exec $(commands rlock | grep -e --wait-descendants)"
   local held=$!
   eventually started_daemons 3
-  run -75 rlock run -n job -- true
+  run -75 rlock run -n shop/job -- true
   # The daemon of before takes one of them.
   printf '\n\n' 1<>daemon.go
   ends_with 0 "$held"

@@ -53,17 +53,17 @@ begin_recipe() {
   program bin/ssh '[ "$1" = web2 ] && shift && exec sh -c "$*"'
   program bin/roll-out "$(recipe "A LOCK THAT MOVES TO ANOTHER HOST" 2)"
   program bin/build true
-  program bin/install-release 'rlock run -n deploy -- true; [ $? -eq 75 ] && rlock status deploy --json | jq ".locks[0].holders[0].left_ms" >lease'
+  program bin/install-release 'rlock run -n shop/deploy -- true; [ $? -eq 75 ] && rlock status shop/deploy --json | jq ".locks[0].holders[0].left_ms" >lease'
   run -0 sh -c "$(recipe "A LOCK THAT MOVES TO ANOTHER HOST")"
-  jq -e '. > 3000000' lease || fail "the lease was not extended: $(rlock status --json deploy)"
-  run -1 rlock status -q deploy
+  jq -e '. > 3000000' lease || fail "the lease was not extended: $(rlock status --json shop/deploy)"
+  run -1 rlock status -q shop/deploy
   program bin/install-release 'exit 7'
   run -7 sh -c "$(recipe "A LOCK THAT MOVES TO ANOTHER HOST")"
-  run -1 rlock status -q deploy
+  run -1 rlock status -q shop/deploy
   program bin/build false
   program bin/ssh 'touch moved'
   run -1 sh -c "$(recipe "A LOCK THAT MOVES TO ANOTHER HOST")"
-  run -1 rlock status -q deploy
+  run -1 rlock status -q shop/deploy
   [ ! -e moved ]
 }
 
@@ -75,15 +75,15 @@ begin_recipe() {
 }
 
 @test "several locks: the command has both; when the second stays busy, the first is released" {
-  program bin/copy-database 'rlock status -q db1 && rlock status -q db2 && echo both'
+  program bin/copy-database 'rlock status -q shop/db1 && rlock status -q shop/db2 && echo both'
   run -0 sh -c "$(recipe "SEVERAL LOCKS")"
   [ "$output" = both ]
-  run -1 rlock status -q db1
-  run -1 rlock status -q db2
-  hold db2
+  run -1 rlock status -q shop/db1
+  run -1 rlock status -q shop/db2
+  hold shop/db2
   run -75 sh -c "$(recipe "SEVERAL LOCKS" | sed 's/10m/100ms/g')"
-  run -1 rlock status -q db1
-  let_go db2
+  run -1 rlock status -q shop/db1
+  let_go shop/db2
 }
 
 @test "unlike things: each run has one of them, and no two have the same; the next run waits" {
@@ -92,7 +92,7 @@ begin_recipe() {
   for _ in 1 2 3 4; do begin_recipe "A POOL OF UNLIKE THINGS"; done
   all_taken() { [ -d "taken pixel" ] && [ -d "taken galaxy 9" ] && [ -d "taken iphone" ]; }
   eventually all_taken
-  eventually waiting 1 phone
+  eventually waiting 1 shop/phone
   touch go
   all_done
 }
@@ -102,9 +102,9 @@ begin_recipe() {
   for _ in 1 2 3; do run -7 sh -c "$(recipe "AT MOST THREE STARTS AN HOUR")"; done
   begin_recipe "AT MOST THREE STARTS AN HOUR"
   waiter=$!
-  eventually waiting 1 api
+  eventually waiting 1 shop/api
   [ "$(wc -l <ran)" -eq 3 ]
-  [ "$(rlock status --json api | jq '[.locks[0].holders[] | select(.left_ms > 3000000)] | length')" -eq 3 ] || fail "$(rlock status api)"
+  [ "$(rlock status --json shop/api | jq '[.locks[0].holders[] | select(.left_ms > 3000000)] | length')" -eq 3 ] || fail "$(rlock status shop/api)"
   moved 3600
   ends_with 7 "$waiter"
 }
@@ -122,7 +122,7 @@ begin_recipe() {
   done
   all_done
   [ "$(wc -l <built)" -eq 2 ]
-  RLOCK_URL=local:$here/repository/.git/rlock run -0 rlock history --json port-8080
+  RLOCK_URL=local:$here/repository/.git/rlock run -0 rlock history --json shop/port-8080
   [ "$(jq '.runs | length' <<<"$output")" -eq 2 ] || fail "$output"
 }
 
@@ -132,13 +132,13 @@ begin_recipe() {
   program deploy.sh 'echo deployed >>ran'
   program hotfix.sh 'echo fixed >>ran'
   run -0 sh -c "$job"
-  hold prod -s
+  hold shop/prod -s
   start sh -c "$freeze"
   local freezing=$!
-  closed() { [ "$(rlock status --json prod | jq -r '.locks[0].closed.reason')" = "release freeze" ]; }
+  closed() { [ "$(rlock status --json shop/prod | jq -r '.locks[0].closed.reason')" = "release freeze" ]; }
   eventually closed
-  joins prod sh -c "$job"
-  let_go prod
+  joins shop/prod sh -c "$job"
+  let_go shop/prod
   ends_with 0 "$freezing"
   run -0 sh -c "$(recipe "FREEZE OF AN ENVIRONMENT" 3 | head -n 1)"
   [ "$(tr '\n' ' ' <ran)" = "deployed fixed " ] || fail "$(cat ran)"

@@ -117,20 +117,20 @@ server_away() {
 }
 
 @test "a pool with acquire: the script knows its slot, and releases it" {
-  program tests 'echo "$DATABASE" >>ran; rlock status -q test-database'
-  hold test-database --slots 4
+  program tests 'echo "$DATABASE" >>ran; rlock status -q shop/test-database'
+  hold shop/test-database --slots 4
   run -0 sh -c "$(recipe "A POOL OF FOUR TEST DATABASES" 2)"
   [ "$(cat ran)" = test2 ] || fail "$(cat ran)"
-  let_go test-database
-  free test-database
+  let_go shop/test-database
+  free shop/test-database
 }
 
 # pair N: the two commands of the Nth pair, in the files old and new.
 pair() {
   recipe "COMING FROM SET NX EX" "$1" >pair
-  [ "$(wc -l <pair)" -eq 2 ] || fail "$(cat pair)" || return
-  head -n 1 pair >old
-  tail -n 1 pair >new
+  grep -q '^rlock run ' pair || fail "$(cat pair)" || return
+  grep -v '^rlock run ' pair >old
+  grep '^rlock run ' pair >new
 }
 
 @test "SET NX EX: if the lock is free, both commands of each pair do the job" {

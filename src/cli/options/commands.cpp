@@ -23,11 +23,11 @@ constexpr CommandRow kCommands[] = {
      "lock is busy, 76 the lease was lost, 77 the server denied access, 78 configuration error, "
      "124 --max-run ended the command, 126 the command cannot be executed, 127 the command was not "
      "found.",
-     "rlock run nightly -- /usr/local/bin/backup /srv\n"
-     "rlock run -q --once-per day report -- make report   # one host does it\n"
-     "rlock run -w 10m --max-run 1h deploy -- ./deploy.sh\n"
-     "rlock run --once \"$GIT_SHA\" migrate -- ./migrate  # one replica does it\n"
-     "rlock run db -c 'pg_dump app | gzip >app.gz'"},
+     "rlock run shop/nightly -- /usr/local/bin/backup /srv\n"
+     "rlock run -q --once-per day shop/report -- make report   # one host does it\n"
+     "rlock run -w 10m --max-run 1h shop/deploy -- ./deploy.sh\n"
+     "rlock run --once \"$GIT_SHA\" shop/migrate -- ./migrate  # one replica does it\n"
+     "rlock run shop/dump -c 'pg_dump app | gzip >app.gz'"},
     {{CommandId::acquire, "acquire", "acquire [options] NAME", "hold a lock across separate steps"},
      "Waits for the lock NAME, prints the owner id and nothing else, and exits. The lock stays "
      "held until rlock release, or until its lease ends. It needs either --ttl, longer than the "
@@ -48,9 +48,9 @@ constexpr CommandRow kCommands[] = {
      "Exit status: 0 when the lock is held. 64 wrong usage, 65 a key of the lock is not rlock's, "
      "69 no server answered, 71 system error, or rlock could not print the owner id (the lock is "
      "then not held), 75 the lock is busy, 77 the server denied access, 78 configuration error.",
-     "owner=$(rlock acquire deploy --ttl 15m -w 10m) || exit\n"
-     "owner=$(rlock acquire deploy --renew-while $$) || exit\n"
-     "lease=$(rlock acquire test-db --slots 4 --renew-while $$ --json) || exit\n"
+     "owner=$(rlock acquire shop/deploy --ttl 15m -w 10m) || exit\n"
+     "owner=$(rlock acquire shop/deploy --renew-while $$) || exit\n"
+     "lease=$(rlock acquire shop/test-db --slots 4 --renew-while $$ --json) || exit\n"
      "slot=$(echo \"$lease\" | jq .slot) owner=$(echo \"$lease\" | jq -r .owner)"},
     {{CommandId::renew, "renew", "renew [options] NAME --owner ID",
       "extend the lease of a lock that acquire took"},
@@ -59,15 +59,15 @@ constexpr CommandRow kCommands[] = {
      "a lease that has ended, or that the server lost, if nobody can have held the lock since.\n"
      "Exit status: 0 when the lease was extended. 76 when the lock is no longer this owner's: the "
      "message says why, and who holds it.",
-     "rlock renew deploy --owner \"$owner\"\n"
-     "rlock renew deploy --owner \"$owner\" --ttl 1h --token \"$token\""},
+     "rlock renew shop/deploy --owner \"$owner\"\n"
+     "rlock renew shop/deploy --owner \"$owner\" --ttl 1h --token \"$token\""},
     {{CommandId::release, "release", "release [options] NAME --owner ID",
       "release a lock that acquire took"},
      "Releases the lock NAME of the owner that rlock acquire printed.\n"
      "Exit status: 0, also if this owner has already released the lock. 75 if a live rlock run "
      "holds the lock, which only force-unlock breaks. 76 if the lock was no longer this owner's: "
      "its lease had ended, or an operator broke it.",
-     "rlock release deploy --owner \"$owner\""},
+     "rlock release shop/deploy --owner \"$owner\""},
     {{CommandId::status, "status", "status [options] [NAME...]", "show who holds which lock"},
      "Shows who holds each NAME; without NAME, lists the locks with the prefix that are held, "
      "waited for, broken or in a cool-down, and counts the others. NAME may be a pattern, in which "
@@ -76,9 +76,9 @@ constexpr CommandRow kCommands[] = {
      "is not; any other code means that rlock does not know.",
      "rlock status\n"
      "rlock status --all    # free ones, too\n"
-     "rlock status nightly deploy\n"
-     "rlock status 'team-1/*'\n"
-     "rlock status -q nightly && echo running\n"
+     "rlock status shop/nightly shop/deploy\n"
+     "rlock status 'shop/*'\n"
+     "rlock status -q shop/nightly && echo running\n"
      "rlock status --json | jq '.locks[] | select(.state == \"held\") | .name'"},
     {{CommandId::queue, "queue", "queue [options] [NAME]", "list the waiters, in order"},
      "Lists the waiters for NAME, in the order in which they will get the lock; without NAME, "
@@ -89,10 +89,10 @@ constexpr CommandRow kCommands[] = {
      "Exit status: 0, also if there was nobody to remove or to move. 64 if OWNER fits several "
      "waiters. 75 if the owner holds the lock.",
      "rlock queue            # of all locks\n"
-     "rlock queue deploy\n"
-     "rlock queue deploy --remove 2\n"
-     "rlock queue deploy --remove 6f1c9a\n"
-     "rlock queue deploy --first 3 --reason 'customers wait'"},
+     "rlock queue shop/deploy\n"
+     "rlock queue shop/deploy --remove 2\n"
+     "rlock queue shop/deploy --remove 6f1c9a\n"
+     "rlock queue shop/deploy --first 3 --reason 'customers wait'"},
     {{CommandId::watch, "watch", "watch [options] [NAME...]", "look at locks as they change"},
      "On a terminal, shows a table of the locks NAME that is kept up to date; without NAME, of "
      "every lock under the prefix that is held, waited for or cooling down. NAME may be a pattern, "
@@ -105,7 +105,7 @@ constexpr CommandRow kCommands[] = {
      "a second, beyond 20 locks four, one of which reads up to 100 locks.\n"
      "Exit status: 0. 69 or 77 when the server cannot be reached at the start.",
      "rlock watch\n"
-     "rlock watch nightly 'team-1/*'\n"
+     "rlock watch shop/nightly 'blog/*'\n"
      "rlock watch --json | jq -c 'select(.lock.state == \"held\")'"},
     {{CommandId::force_unlock, "force-unlock", "force-unlock [options] NAME",
       "break a lock, as an operator"},
@@ -117,8 +117,8 @@ constexpr CommandRow kCommands[] = {
      "Exit status: 0, also if nobody holds NAME. 64 if there are several holders and no option "
      "chooses among them, or if rlock is not on a terminal and --yes is missing. 75 if --owner or "
      "--token no longer match; nothing was changed.",
-     "rlock force-unlock deploy\n"
-     "rlock force-unlock deploy --token 1763690000123456 --reason 'host is gone'"},
+     "rlock force-unlock shop/deploy\n"
+     "rlock force-unlock shop/deploy --token 1763690000123456 --reason 'host gone'"},
     {{CommandId::close, "close", "close [options] NAME...", "grant a lock to nobody for some time"},
      "Closes each lock NAME until a time: nobody is granted it. Who holds it goes on, as do nested "
      "runs, and rlock lists them. Who waits keeps the place in the queue; who comes joins the "
@@ -129,15 +129,15 @@ constexpr CommandRow kCommands[] = {
      "Exit status: 0. 64 without --for or --until, and if no lock matches a pattern: then nothing "
      "was closed. 69 if no server answered: the lock may be closed. 75 if somebody holds the lock "
      "after the time of --wait, or if somebody else closed or opened it at the same moment.",
-     "rlock close deploy --for 2h --reason 'database upgrade'\n"
-     "rlock close 'prod-*' --until 18:00\n"
-     "rlock close deploy --for 2h -w 10m && ./upgrade; rlock open deploy"},
+     "rlock close shop/deploy --for 2h --reason 'database upgrade'\n"
+     "rlock close 'shop/*' --until 18:00\n"
+     "rlock close shop/deploy --for 2h -w 10m && ./upgrade; rlock open shop/deploy"},
     {{CommandId::open, "open", "open [options] NAME...", "open a lock that close has closed"},
      "Opens each lock NAME before the end of its closure: the first in the queue gets it. NAME may "
      "be a pattern, as for status.\n"
      "Exit status: 0, also if NAME is open. 75 if somebody else closed or opened it at the same "
      "moment.",
-     "rlock open deploy"},
+     "rlock open shop/deploy"},
     {{CommandId::history, "history", "history [options] [NAME]", "show the last runs"},
      "Shows the last runs under the lock NAME, newest first; without NAME, those of all locks. "
      "Each run has a result: exit N, signal N, released (by rlock release), expired (the lease "
@@ -147,9 +147,9 @@ constexpr CommandRow kCommands[] = {
      "were skipped because the lock was busy. The server keeps the last 100 rows of each lock (or "
      "as many as the last run chose), for 30 days.\n"
      "Exit status: 0.",
-     "rlock history nightly\n"
+     "rlock history shop/nightly\n"
      "rlock history -n 50    # of all locks\n"
-     "rlock history nightly -n 1 --json | jq '.runs[0].exit_code'"},
+     "rlock history shop/nightly -n 1 --json | jq '.runs[0].exit_code'"},
     {{CommandId::forget, "forget", "forget [options] NAME", "let done work be done again"},
      "Forgets, after asking for confirmation, what was recorded of runs that do the work under "
      "NAME once only: their successes and failures, and the greatest number that superseded "
@@ -157,8 +157,8 @@ constexpr CommandRow kCommands[] = {
      "holds the lock or waits for it, nor the history.\n"
      "Exit status: 0, also if nothing was recorded. 64 if rlock is not on a terminal and --yes is "
      "missing. 75 if it was not confirmed; nothing was changed.",
-     "rlock forget migrate --once \"$GIT_SHA\"\n"
-     "rlock forget nightly --yes"},
+     "rlock forget shop/migrate --once \"$GIT_SHA\"\n"
+     "rlock forget shop/nightly --yes"},
     {{CommandId::metrics, "metrics", "metrics [options] [NAME...]", "print metrics for Prometheus"},
      "Prints the locks NAME in the text format of Prometheus, for example for the textfile "
      "collector of node_exporter: holders, waiters, the oldest wait, how long the lock has been "
@@ -169,7 +169,7 @@ constexpr CommandRow kCommands[] = {
      "thousands, give names or patterns.\n"
      "Exit status: 0. 69 or 77 when the server cannot be reached: then it prints only rlock_up 0.",
      "rlock metrics --output /var/lib/prometheus/node-exporter/rlock.prom\n"
-     "rlock metrics nightly 'team-1/*'"},
+     "rlock metrics shop/nightly 'blog/*'"},
     {{CommandId::check, "check", "check [options] NAME",
       "check a lock, as a plugin of a monitoring system"},
      "Checks the runs under the lock NAME, for Nagios, Icinga and others that run its plugins: "
@@ -179,8 +179,8 @@ constexpr CommandRow kCommands[] = {
      "--critical 2. 2 if no run succeeded --within the time, also if NAME was never held. 3 if "
      "rlock cannot find out: for a usage error, a server that cannot be reached, and without "
      "--within a NAME that was never held.",
-     "rlock check nightly --within 26h\n"
-     "rlock check deploy --max-held 2h --max-wait 10m --max-waiters 5 --critical"},
+     "rlock check shop/nightly --within 26h\n"
+     "rlock check shop/deploy --max-held 2h --max-wait 9m --max-waiters 5 --critical"},
     {{CommandId::doctor, "doctor", "doctor [options]",
       "check whether the server can hold locks safely"},
      "Checks each server of the URL, and prints ok, warn or fail for each check and what to do "

@@ -165,7 +165,7 @@ std::string general_help(HelpLength length) {
       "Usage: rlock [connection options] COMMAND [options] ...\n\n"
       "Examples:\n"
       "  export RLOCK_URL=redis://db1\n"
-      "  rlock run nightly -- /usr/local/bin/backup\n"
+      "  rlock run shop/nightly -- /usr/local/bin/backup\n"
       "  rlock status\n\n"
       "Commands:\n";
   for (const CommandRow& row : commands()) {
