@@ -29,7 +29,8 @@ class Failures {
 
   // The last error, when no more is tried. `tried`: for how long.
   Error end(Error error, Millis tried, TimePoint now) const {
-    const bool only = cause_ == Cause::unknown_host || cause_ == Cause::read_only;
+    const bool only = cause_ == Cause::unknown_host || cause_ == Cause::read_only ||
+                      cause_ == Cause::missing_sentinels;
     if ((only && !mixed_) || is_lasting(now)) {
       error.kind = ErrorKind::config;
       error.retry = Retry::never;

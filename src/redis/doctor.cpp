@@ -322,6 +322,26 @@ class ServerExaminer {
 };
 
 // Its vote, and what else the report says.
+// From the words of SENTINEL SENTINELS: names and values in turn, `name` first.
+SentinelView view_in(const Result<Words>& id, const Result<Words>& others) {
+  SentinelView view;
+  if (id && id->size() == 1) view.id = id->front();
+  if (!others) return view;
+  HostPort address;
+  std::string its_id;
+  for (size_t i = 0; i + 1 < others->size(); i += 2) {
+    const std::string& field = (*others)[i];
+    const std::string& value = (*others)[i + 1];
+    // They come in this order.
+    if (field == "ip") address.host = value;
+    if (field == "port") address.port = parse_port(value).value_or(0);
+    if (field == "runid") view.others[its_id = value].address = address;
+    if (field == "last-ok-ping-reply") view.others[its_id].silent = Millis(number(value));
+  }
+  view.others.erase("");
+  return view;
+}
+
 SentinelVote examine_sentinel(SentinelReport& report, const std::string& name) {
   CommandClient client(report.server);
   auto master = client.ask({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", name});
@@ -337,6 +357,8 @@ SentinelVote examine_sentinel(SentinelReport& report, const std::string& name) {
     return UnknownMaster{};
   }
   report.master = master->front() + ":" + master->back();
+  report.view =
+      view_in(client.ask({"SENTINEL", "MYID"}), client.ask({"SENTINEL", "SENTINELS", name}));
   auto quorum = client.ask({"SENTINEL", "CKQUORUM", name});
   if (!quorum) report.no_quorum = std::move(quorum).error();
   // Names and values in turn. A user who may not ask does not learn it.
@@ -386,7 +408,27 @@ GroupReport examine_group(const SentinelGroup& group) {
     report.sentinels.push_back({server});
     votes.push_back(examine_sentinel(report.sentinels.back(), group.name));
   }
-  if (auto master = elect(votes)) report.master = server_at(*master, group.master);
+  report.named = votes.size();
+  std::vector<SentinelView> views;
+  size_t voters = 0;
+  for (size_t i = 0; i < report.named; ++i) {
+    views.push_back(report.sentinels[i].view);
+    if (!std::holds_alternative<UnknownMaster>(votes[i])) ++voters;
+  }
+  report.existing = count_existing(views, voters);
+  for (const auto& [id, known] : known_sentinels(views)) {
+    const auto has = [&, &its_id = id, &at = known.address](const SentinelReport& one) {
+      const bool same = one.server.host == at.host && one.server.port == at.port;
+      return same || one.view.id == its_id;
+    };
+    const bool named = std::any_of(report.sentinels.begin(), report.sentinels.end(), has);
+    if (named || known.address.host.empty()) continue;
+    report.sentinels.push_back({server_at(known.address, group.sentinels.front())});
+    votes.push_back(examine_sentinel(report.sentinels.back(), group.name));
+  }
+  if (auto master = elect(votes, report.existing)) {
+    report.master = server_at(*master, group.master);
+  }
   return report;
 }
 

@@ -8,6 +8,7 @@
 
 #include "redis/link/cluster.hpp"
 #include "redis/link/reply.hpp"
+#include "redis/link/sentinel.hpp"
 #include "redis/net/url.hpp"
 #include "redis/store/acl.hpp"
 #include "util/clock.hpp"
@@ -66,13 +67,16 @@ struct SentinelReport {
   std::optional<Error> error{};        // why it named no master
   std::optional<Error> no_quorum{};    // why the sentinels cannot agree on a failover
   std::string master{};                // `host:port`
+  SentinelView view{};                 // of the others
   std::optional<Millis> down_after{};  // for so long a master must be silent before it is replaced
 };
 
 // What the servers of a Sentinel group report.
 struct GroupReport {
   std::string label;
-  std::vector<SentinelReport> sentinels{};
+  std::vector<SentinelReport> sentinels{};  // those that are named, then those announced
+  size_t named = 0;
+  size_t existing = 0;
   std::optional<Server> master{};  // that the sentinels elect
 };
 GroupReport examine_group(const SentinelGroup& group);

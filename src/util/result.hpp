@@ -52,6 +52,7 @@ enum class Cause {
   unknown_host,           // the name servers know no such host
   read_only,              // the server is a replica
   unknown_master,         // the sentinels know no master of this name
+  missing_sentinels,      // most of those that exist do not answer, and the others agree
   other_kind,             // the URL is that of another kind of server
   other_version,          // another version of rlock stores the lock
 };

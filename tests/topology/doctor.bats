@@ -37,7 +37,7 @@ is() { [ "$(grade "$2")" = "$1" ]; }
   [[ $output == *"warn  sentinels     2 of 3 answer"* ]] || fail "$output"
   crash s1
   run -1 rlock doctor
-  [[ $output == *"warn  sentinels     1 of 3 answer"*"fail  master        no majority"* ]] || fail "$output"
+  [[ $output == *"fail  sentinels     1 of 3 answer"*"fail  master        no majority"* ]] || fail "$output"
   crash s0
   run -1 rlock doctor
   [[ $output == *"fail  sentinels     0 of 3 answer"*"fail  master        no sentinel names a master"* ]] || fail "$output"

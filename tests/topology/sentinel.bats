@@ -290,7 +290,7 @@ connected() { ss -Htnp state established "dport = :$2" | grep -q "pid=$1,"; }
   ends_with 76 "$holder"
   jq -se '[.[] | select(.event == "renewed") | .t_ns] as $renewed | [.[] | select(.event == "exited") | .t_ns] as $exited |
     $exited[0] - $renewed[-1] < 9000000000' log || fail "it outlived its lease: $(cat log)"
-  refuses 69 majority -- rlock run -n alone -- touch started
+  refuses 78 majority -- rlock run -n alone -- touch started
   go_on s1
   go_on s2
   eventually rlock run -n alone -- true
@@ -305,8 +305,53 @@ connected() { ss -Htnp state established "dport = :$2" | grep -q "pid=$1,"; }
   run -0 rlock run lock -- true
   # The last one may be cut off together with a deposed master; a firewall refuses just as the dead do.
   crash s1
-  refuses 69 lock majority "$master_name" "Connection refused"
-  RLOCK_URL="redis+sentinel://127.0.0.1:$(port_of s2)/$master_name" run -0 rlock run lock -- true
+  refuses 78 lock majority "$master_name" "Connection refused" "127.0.0.1:$(port_of s0) (last answered"
+}
+
+@test "one sentinel that is named leads to the others, and decides nothing if it is cut off from them" {
+  group
+  RLOCK_URL="redis+sentinel://127.0.0.1:$(port_of s2)/$master_name"
+  run -0 rlock run lock -- true
+  stop s0
+  run -0 rlock run lock -- true
+  stop s1
+  refuses 78 lock "1 of 3 name one" "127.0.0.1:$(port_of s1) (last answered"
+  go_on s0
+  eventually rlock run -n lock -- true
+}
+
+@test "sentinels that were replaced, and that nobody has forgotten: 78 with the lines that do, and doctor says so first" {
+  group
+  local ports line
+  read -ra ports < <(free_ports 1)
+  crash s0
+  sentinel s3 "${ports[0]}"
+  eventually others s3 2
+  RLOCK_URL="redis+sentinel://127.0.0.1:$(port_of s1),127.0.0.1:$(port_of s2),127.0.0.1:${ports[0]}/$master_name"
+  eventually others s1 3
+  run -0 rlock run lock -- true
+  crash s1
+  shows 1 "fail  sentinels" "exist" "SENTINEL RESET $master_name" -- rlock doctor
+  refuses 78 lock "2 of 4 name one" "127.0.0.1:$(port_of s0) (last answered" "SENTINEL RESET $master_name"
+  while read -r line; do
+    eval "$line" >/dev/null
+  done < <(grep -o "redis-cli -h 127.0.0.1 -p [0-9]* SENTINEL RESET $master_name" <<<"$stderr")
+  RLOCK_URL="redis+sentinel://127.0.0.1:$(port_of s2),127.0.0.1:${ports[0]}/$master_name"
+  eventually rlock run -n lock -- true
+}
+
+# others SENTINEL N: it knows so many others.
+others() { [ "$(at "$1" sentinel sentinels "$master_name" | grep -cx runid)" -eq "$2" ]; }
+
+@test "sentinels behind NAT, which announce other addresses, are counted once" {
+  # shellcheck disable=SC2034 # read by group
+  local sentinel_lines="sentinel announce-ip 127.0.0.99"
+  group
+  run -0 rlock run lock -- true
+  crash s0
+  run -0 rlock run lock -- true
+  crash s1
+  refuses 78 lock "1 of 3 name one" "127.0.0.99:$(port_of s1)"
 }
 
 @test "a Sentinel behind redis://, and a server behind redis+sentinel://: 78 with the right URL, from doctor, too" {

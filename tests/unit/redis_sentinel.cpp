@@ -19,7 +19,9 @@ using test::reply_text;
 
 namespace {
 
-const std::string kNameSet = "+OK\r\n";  // to CLIENT SETNAME
+// To CLIENT SETNAME, SENTINEL MYID and SENTINEL SENTINELS: one that says nothing of the others.
+const std::string kNoView = "-ERR unknown\r\n-ERR unknown\r\n";
+const std::string kNameSet = "+OK\r\n";
 const std::string kQuestion = "GET-MASTER-ADDR-BY-NAME\r\n$1\r\nm\r\n";
 
 std::string address(int port) {
@@ -31,7 +33,7 @@ std::string address(int port) {
 FakeServer::Script that_says(const std::string& opinion) {
   return [opinion](FakeServer::Peer& peer, int) {
     peer.await(kQuestion);
-    if (!opinion.empty()) peer.send(kNameSet + opinion);
+    if (!opinion.empty()) peer.send(kNameSet + kNoView + opinion);
     peer.await_hang_up();
   };
 }
@@ -88,6 +90,59 @@ TEST_CASE("the master is the server that most of the configured sentinels name")
   }
 }
 
+namespace {
+
+std::string bulk(const std::string& text) {
+  return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+}
+
+// A sentinel with this id that knows others, by id and port, and names a master.
+FakeServer::Script that_knows(const std::string& id,
+                              const std::vector<std::pair<std::string, int>>& others,
+                              const std::string& opinion) {
+  std::string list = "*" + std::to_string(others.size()) + "\r\n";
+  for (const auto& [its_id, port] : others) {
+    list += "*8\r\n" + bulk("ip") + bulk("127.0.0.1") + bulk("port") + bulk(std::to_string(port)) +
+            bulk("runid") + bulk(its_id) + bulk("last-ok-ping-reply") + bulk("7200000");
+  }
+  return [=](FakeServer::Peer& peer, int) {
+    peer.await(kQuestion);
+    peer.send(kNameSet + bulk(id) + list + opinion);
+    peer.await_hang_up();
+  };
+}
+
+}  // namespace
+
+TEST_CASE("a majority is counted over the sentinels that exist, not over those that are named") {
+  const std::string old = address(kOld.port);
+  FakeServer third(that_knows("c", {{"a", 1}, {"b", 2}}, old));
+  FakeServer second(that_knows("b", {{"a", 1}, {"c", third.port()}}, old));
+  SUBCASE("one of three that is cut off from the others decides nothing") {
+    FakeServer alone(that_knows("a", {{"b", 1}, {"c", 2}}, old));
+    auto elected = vote({alone.port()}, Millis(1'000));
+    REQUIRE_FALSE(elected);
+    CHECK(elected.error().cause == Cause::missing_sentinels);
+    CHECK(elected.error().text.find("127.0.0.1:1 (last answered 2h ago)") != std::string::npos);
+    CHECK(elected.error().text.find("SENTINEL RESET m") != std::string::npos);
+  }
+  SUBCASE("one that is named leads to the others") {
+    FakeServer first(that_knows("a", {{"b", second.port()}, {"c", third.port()}}, old));
+    auto elected = vote({first.port()});
+    CHECK((elected && *elected == kOld));
+  }
+  SUBCASE("one with two names has one vote") {
+    FakeServer once(that_knows("d", {{"a", 1}, {"c", 2}}, old));
+    FakeServer again(that_knows("d", {{"a", 1}, {"c", 2}}, old));
+    CHECK_FALSE(vote({once.port(), again.port()}, Millis(1'000)));
+  }
+  SUBCASE("one at another address than it announces counts once") {
+    FakeServer behind_nat(that_knows("a", {{"b", 1}, {"c", 2}}, old));
+    auto elected = vote({behind_nat.port(), second.port()}, Millis(1'000));
+    CHECK((elected && *elected == kOld));
+  }
+}
+
 TEST_CASE("a sentinel cut off together with a deposed master does not decide") {
   FakeServer old(that_says(address(kOld.port)));
   FakeServer silent(that_says(""));
@@ -132,7 +187,7 @@ TEST_CASE("an error from a sentinel is shown without the password that it quotes
     peer.await("rlock\r\n");
     peer.send("+OK\r\n" + kNameSet);
     peer.await(kQuestion);
-    peer.send("-ERR you said canary\r\n");
+    peer.send(kNoView + "-ERR you said canary\r\n");
     peer.await_hang_up();
   });
   redis::Server server = at_port(sentinel.port());
@@ -166,9 +221,9 @@ TEST_CASE("a late reply is believed only if the sentinels still name the server 
   auto ask = [&](const std::string& second_opinion) {
     FakeServer sentinel([&](FakeServer::Peer& peer, int) {
       peer.next(kQuestion);
-      peer.send(kNameSet + address(master.port()));
+      peer.send(kNameSet + kNoView + address(master.port()));
       peer.next(kQuestion);
-      peer.send(second_opinion);
+      peer.send(kNoView + second_opinion);
       peer.await_hang_up();
     });
     SentinelLink link(asked({sentinel.port()}), at_port(0));
@@ -291,7 +346,7 @@ TEST_CASE("the last sentinel is waited for before a grant counts: it may lead th
   FakeServer leader([&](FakeServer::Peer& peer, int) {
     peer.await(kQuestion);
     std::this_thread::sleep_for(Millis(100));
-    peer.send(kNameSet + late);
+    peer.send(kNameSet + kNoView + late);
     peer.await_hang_up();
   });
   FakeServer silent(that_says(""));

@@ -492,6 +492,15 @@ MaybeFinding sentinels(const GroupReport& report) {
   }
   const std::string text = count_of(answer, report.sentinels.size()) + " answer" + errors;
   if (answer == report.sentinels.size()) return ok(text);
+  const bool few = 2 * answer <= report.existing;
+  if (few && answer > 0) {
+    return fail(
+        util::format("{}; {} exist, by what they know of each other", text, report.existing),
+        util::format("runs wait until more than half of them answer; if some do not exist "
+                     "any more, make each of the others forget them, 30 s apart: redis-cli "
+                     "-p PORT SENTINEL RESET {}",
+                     report.label.substr(report.label.rfind('/') + 1)));
+  }
   return graded(answer == 0 ? Grade::fail : Grade::warn, text,
                 denied ? "check sentinel_username and sentinel_password; this user needs " +
                              std::string(redis::kSentinelAcl)
@@ -511,7 +520,7 @@ MaybeFinding agreement(const GroupReport& report) {
   }
   if (!report.master) {
     return fail(named.empty() ? "no sentinel names a master" : "no majority: " + named,
-                "runs wait until a majority of the sentinels in the URL name the same master");
+                "runs wait until a majority of the sentinels that exist name the same master");
   }
   if (unanimous) return ok(report.master->label() + " (all sentinels agree)");
   return warn(named, "a failover is under way, or a sentinel is cut off");

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "redis/link/reply.hpp"
+#include "util/duration.hpp"
 #include "util/text.hpp"
 
 namespace rlock::redis {
@@ -67,10 +68,7 @@ constexpr int kLeaderTimes = 4;
 
 }  // namespace
 
-std::optional<HostPort> elect(const std::vector<SentinelVote>& votes) {
-  const auto abstaining = std::count_if(votes.begin(), votes.end(), [](const auto& vote) {
-    return std::holds_alternative<UnknownMaster>(vote);
-  });
+std::optional<HostPort> elect(const std::vector<SentinelVote>& votes, size_t existing) {
   for (const SentinelVote& candidate : votes) {
     const auto* master = std::get_if<NamedMaster>(&candidate);
     if (master == nullptr) continue;
@@ -78,9 +76,40 @@ std::optional<HostPort> elect(const std::vector<SentinelVote>& votes) {
       const auto* other = std::get_if<NamedMaster>(&vote);
       return other != nullptr && other->address == master->address;
     });
-    if (2 * count > static_cast<std::ptrdiff_t>(votes.size()) - abstaining) return master->address;
+    if (2 * static_cast<size_t>(count) > existing) return master->address;
   }
   return std::nullopt;
+}
+
+SentinelView read_view(const redisReply& id, const redisReply& others) {
+  SentinelView view;
+  if (id.type == REDIS_REPLY_STRING) view.id = text_of(id);
+  if (others.type != REDIS_REPLY_ARRAY) return view;
+  for (size_t i = 0; i < others.elements; ++i) {
+    const redisReply& other = *others.element[i];
+    const std::string its_id(field_in(other, "runid"));
+    auto at = address_of(field_in(other, "ip"), field_in(other, "port"));
+    if (its_id.empty() || !at) continue;
+    const auto silent = util::parse_number<int64_t>(field_in(other, "last-ok-ping-reply"));
+    view.others[its_id] = {*std::move(at), Millis(silent.value_or(0))};
+  }
+  return view;
+}
+
+std::map<std::string, KnownSentinel> known_sentinels(const std::vector<SentinelView>& views) {
+  std::map<std::string, KnownSentinel> known;
+  for (const SentinelView& view : views) known.insert(view.others.begin(), view.others.end());
+  for (const SentinelView& view : views) {
+    if (!view.id.empty()) known.insert({view.id, {}});
+  }
+  return known;
+}
+
+size_t count_existing(const std::vector<SentinelView>& views, size_t named) {
+  size_t count = std::max(named, known_sentinels(views).size());
+  // One that does not say its id knows itself, too.
+  for (const SentinelView& view : views) count = std::max(count, view.others.size() + 1);
+  return count;
 }
 
 Error no_sentinel(const Server& server) {
@@ -91,6 +120,9 @@ Error no_sentinel(const Server& server) {
 
 Sentinels::Sentinels(std::vector<Server> sentinels, std::string master)
     : votes_(sentinels.size()),
+      views_(sentinels.size()),
+      named_(sentinels.size()),
+      in_question_(sentinels.size()),
       master_(std::move(master)),
       label_(joined_labels(sentinels) + "/" + master_),
       // The other half of the time is for the master itself.
@@ -102,15 +134,63 @@ Sentinels::Sentinels(std::vector<Server> sentinels, std::string master)
 void Sentinels::start(SentinelQuestion question) {
   question_ = question;
   vote_deadline_.reset();
-  Batch questions;
+  in_question_ = named_;
+  Batch questions{{"SENTINEL", "MYID"}, {"SENTINEL", "SENTINELS", master_}};
   if (question == SentinelQuestion::failover) questions.push_back({"SENTINEL", "MASTER", master_});
   questions.push_back({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", master_});
+  questions_ = std::move(questions);
   for (size_t i = 0; i < sentinels_.size(); ++i) {
     // The last question was decided without this one: its answer may have come since.
-    if (is_asked(i) && sentinels_[i].settle()) (void)sentinels_[i].take_batch();
+    if (std::holds_alternative<NoAnswer>(votes_[i]) && sentinels_[i].settle()) {
+      (void)sentinels_[i].take_batch();
+    }
     votes_[i] = NoAnswer{};
-    sentinels_[i].start_batch(questions);
+    views_[i] = {};
+    if (is_asked(i)) sentinels_[i].start_batch(questions_);
   }
+}
+
+// Those that the others know, but the URL does not name. One that cannot be reached, or does not
+// accept our password or certificate, is as good as silent.
+void Sentinels::ask_announced() {
+  constexpr size_t kMost = 32;
+  for (const auto& [id, known] : known_sentinels(views_)) {
+    const auto answered = [&, &its_id = id](const SentinelView& view) { return view.id == its_id; };
+    if (known.address.host.empty() || std::any_of(views_.begin(), views_.end(), answered)) continue;
+    const auto same = [&, &at = known.address](const Connection& one) {
+      return one.server().host == at.host && one.server().port == at.port;
+    };
+    if (std::any_of(sentinels_.begin(), sentinels_.end(), same)) continue;
+    if (sentinels_.size() >= named_ + kMost) break;
+    Server server = sentinels_.front().server();
+    server.host = known.address.host;
+    server.port = known.address.port;
+    server.addresses = nullptr;
+    sentinels_.emplace_back(std::move(server));
+    votes_.emplace_back(NoAnswer{});
+    views_.emplace_back();
+  }
+  in_question_ = sentinels_.size();
+  for (size_t i = named_; i < in_question_; ++i) sentinels_[i].start_batch(questions_);
+}
+
+// A vote for each sentinel: one that has several names has one.
+std::vector<SentinelVote> Sentinels::votes() const {
+  std::vector<SentinelVote> votes(votes_.begin(),
+                                  votes_.begin() + static_cast<std::ptrdiff_t>(in_question_));
+  for (size_t i = 0; i < votes.size(); ++i) {
+    for (size_t before = 0; before < i; ++before) {
+      if (!views_[i].id.empty() && views_[before].id == views_[i].id) votes[i] = NoAnswer{};
+    }
+  }
+  return votes;
+}
+
+std::optional<HostPort> Sentinels::elected() const {
+  const auto abstaining =
+      std::count_if(votes_.begin(), votes_.begin() + static_cast<std::ptrdiff_t>(named_),
+                    [](const auto& vote) { return std::holds_alternative<UnknownMaster>(vote); });
+  return elect(votes(), count_existing(views_, named_ - static_cast<size_t>(abstaining)));
 }
 
 void Sentinels::wants(std::vector<pollfd>& out) const {
@@ -133,27 +213,43 @@ bool Sentinels::advance(TimePoint now) {
     vote_deadline_ = now + vote_timeout_;
   }
   for (size_t i = 0; i < sentinels_.size(); ++i) {
-    if (is_asked(i) && sentinels_[i].advance(now)) votes_[i] = read_vote(sentinels_[i]);
+    if (is_asked(i) && sentinels_[i].advance(now)) read_answer(i);
   }
-  const bool elected = elect(votes_).has_value();
-  if (elected && question_ == SentinelQuestion::failover) {
+  const bool has_elected = elected().has_value();
+  const bool waited = all_answered() || now >= asked_ + vote_timeout_ / 4;
+  if (!has_elected && waited && in_question_ == named_) {
+    ask_announced();
+    for (size_t i = named_; i < in_question_; ++i) {
+      if (is_asked(i) && sentinels_[i].advance(now)) read_answer(i);
+    }
+  }
+  if (has_elected && question_ == SentinelQuestion::failover) {
     const Nanos patience = std::max<Nanos>(kLeaderTime, kLeaderTimes * (now - asked_));
     vote_deadline_ = std::min(*vote_deadline_, now + patience);
   }
-  return (elected && question_ == SentinelQuestion::master) || all_answered() ||
+  return (has_elected && question_ == SentinelQuestion::master) || all_answered() ||
          now >= *vote_deadline_;
 }
 
-SentinelVote Sentinels::read_vote(Connection& sentinel) const {
-  const auto replies = sentinel.take_batch();
+void Sentinels::read_answer(size_t i) {
+  const auto replies = sentinels_[i].take_batch();
   for (const auto& reply : replies) {
-    if (!reply) return reply.error();
+    if (reply) continue;
+    votes_[i] = reply.error();
+    return;
   }
+  views_[i] = read_view(**replies[0], **replies[1]);
+  votes_[i] = vote_in(sentinels_[i], replies);
+}
+
+SentinelVote Sentinels::vote_in(Connection& sentinel,
+                                const std::vector<Result<ReplyPtr>>& replies) const {
   const redisReply& answer = **replies.back();
   auto master = address_in(answer);
   if (!master) return vote_without_master(sentinel, answer);
   if (question_ == SentinelQuestion::master) return NamedMaster{*std::move(master)};
-  const redisReply& state = **replies.front();
+  constexpr size_t kState = 2;
+  const redisReply& state = **replies[kState];
   if (is_error(state)) return vote_without_master(sentinel, state);
   if (auto named = described(*master, state)) return *std::move(named);
   return Error{
@@ -174,18 +270,20 @@ SentinelVote Sentinels::vote_without_master(Connection& sentinel, const redisRep
 }
 
 bool Sentinels::all_answered() const {
-  return std::none_of(votes_.begin(), votes_.end(),
-                      [](const auto& vote) { return std::holds_alternative<NoAnswer>(vote); });
+  for (size_t i = 0; i < in_question_; ++i) {
+    if (is_asked(i)) return false;
+  }
+  return true;
 }
 
 Result<HostPort> Sentinels::take() {
-  if (auto master = elect(votes_)) return *std::move(master);
+  if (auto master = elected()) return *std::move(master);
   return no_majority();
 }
 
 Status Sentinels::take_failover(const HostPort& master) const {
-  const auto elected = elect(votes_);
-  if (!elected) return no_majority();
+  const auto majority = elected();
+  if (!majority) return no_majority();
   uint64_t epoch = 0;
   for (const SentinelVote& vote : votes_) {
     const auto* named = std::get_if<NamedMaster>(&vote);
@@ -210,10 +308,10 @@ Status Sentinels::take_failover(const HostPort& master) const {
           Retry::later};
     }
   }
-  if (*elected == master) return Done{};
+  if (*majority == master) return Done{};
   return Error{ErrorKind::unavailable,
                util::format("the sentinels {} name {} as the master and not {}", label_,
-                            address_text(*elected), address_text(master)),
+                            address_text(*majority), address_text(master)),
                Retry::later};
 }
 
@@ -227,7 +325,7 @@ void Sentinels::drop() {
 // failover in progress.
 Error Sentinels::no_majority() const {
   std::vector<Error> reasons;
-  for (size_t i = 0; i < sentinels_.size(); ++i) {
+  for (size_t i = 0; i < named_; ++i) {
     const auto* error = std::get_if<Error>(&votes_[i]);
     if (error != nullptr) reasons.push_back(*error);
     if (std::holds_alternative<UnknownMaster>(votes_[i])) {
@@ -237,7 +335,7 @@ Error Sentinels::no_majority() const {
   // Whether the others are no majority.
   const auto decides = [&](auto holds) {
     const auto count = std::count_if(reasons.begin(), reasons.end(), holds);
-    return 2 * (sentinels_.size() - static_cast<size_t>(count)) <= sentinels_.size();
+    return 2 * (named_ - static_cast<size_t>(count)) <= named_;
   };
   const auto permanent = [](const Error& error) { return error.retry == Retry::never; };
   if (decides(permanent)) return *std::find_if(reasons.begin(), reasons.end(), permanent);
@@ -245,10 +343,42 @@ Error Sentinels::no_majority() const {
             Retry::later};
   if (!reasons.empty()) all.text += " (" + reasons.front().text + ")";
   for (const Error& error : reasons) all.answered = std::max(all.answered, error.answered);
+  if (auto missing = missing_text(); !missing.empty()) {
+    all.text += "; " + missing;
+    all.cause = Cause::missing_sentinels;
+  }
   for (const Cause cause : {Cause::unknown_host, Cause::unknown_master}) {
     if (decides([&](const Error& error) { return error.cause == cause; })) all.cause = cause;
   }
   return all;
+}
+
+// If all that answered name the same master, but too many of those that they know do not answer:
+// which, since when, and how to forget them. Sentinels never do that by themselves.
+std::string Sentinels::missing_text() const {
+  std::vector<SentinelVote> answers = votes();
+  std::erase_if(answers,
+                [](const auto& vote) { return !std::holds_alternative<NamedMaster>(vote); });
+  if (!elect(answers, answers.size())) return {};
+  std::string missing;
+  for (const auto& [id, known] : known_sentinels(views_)) {
+    const auto answered = [&, &its_id = id](const SentinelView& view) { return view.id == its_id; };
+    if (known.address.host.empty() || std::any_of(views_.begin(), views_.end(), answered)) continue;
+    missing += util::format("{}{} (last answered {} ago)", missing.empty() ? "" : ", ",
+                            address_text(known.address), util::format_rough_duration(known.silent));
+  }
+  if (missing.empty()) return {};
+  std::string reset;
+  for (size_t i = 0; i < in_question_; ++i) {
+    if (!std::holds_alternative<NamedMaster>(votes_[i])) continue;
+    const Server& server = sentinels_[i].server();
+    reset += util::format("{}redis-cli -h {} -p {} SENTINEL RESET {}", reset.empty() ? "" : "; ",
+                          server.host, server.port, master_);
+  }
+  return util::format(
+      "{} of {} name one, and these are known, but do not answer: {}; if they do not exist any "
+      "more, make the others forget them, 30 s apart: {}",
+      answers.size(), count_existing(views_, named_), missing, reset);
 }
 
 class SentinelLink::FailoverCheck final : public lock::Reply<Done> {

@@ -2,7 +2,9 @@
 
 #include <poll.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -31,17 +33,34 @@ using SentinelVote = std::variant<NoAnswer, NamedMaster, UnknownMaster, Error>;
 // master: who is it? failover: is it about to be replaced, too?
 enum class SentinelQuestion { master, failover };
 
-// The master that more than half of the sentinels name. Only a sentinel that answers that it does
-// not know the master's name is left out of the count. One that does not answer, or rejects our
-// password, counts as a vote against: it may know another master, and one that is cut off together
-// with a former master must not decide.
-std::optional<HostPort> elect(const std::vector<SentinelVote>& votes);
+// The master that more than half of the `existing` sentinels name. One that does not answer, or
+// rejects our password, counts as a vote against: it may know another master, and one that is cut
+// off together with a former master must not decide.
+std::optional<HostPort> elect(const std::vector<SentinelVote>& votes, size_t existing);
+
+struct KnownSentinel {
+  HostPort address{};  // that it announces; empty: it has answered itself
+  Millis silent{0};    // since it last answered another one
+};
+// What a sentinel says of itself and of the others that watch the same master. They have ids: their
+// addresses differ behind NAT, and with TLS.
+struct SentinelView {
+  std::string id{};                               // empty: it does not say
+  std::map<std::string, KnownSentinel> others{};  // by their ids
+};
+// From the replies to SENTINEL MYID and SENTINEL SENTINELS; empty where these were refused.
+SentinelView read_view(const redisReply& id, const redisReply& others);
+
+// By their ids, those that any of these knows, itself included.
+std::map<std::string, KnownSentinel> known_sentinels(const std::vector<SentinelView>& views);
+// How many exist: those, but at least those that the user named and that know the master.
+size_t count_existing(const std::vector<SentinelView>& views, size_t named);
 
 // The error for a server behind redis+sentinel:// that turns out to be none.
 Error no_sentinel(const Server& server);
 
-// Finds the current master: asks all sentinels that the user named at once, and elects. Driven like
-// a lock::Request.
+// Finds the current master: asks all sentinels that the user named at once, and elects. If these
+// are no majority of those that exist, the others are asked, too. Driven like a lock::Request.
 class Sentinels {
  public:
   Sentinels(std::vector<Server> sentinels, std::string master);
@@ -63,14 +82,25 @@ class Sentinels {
   const std::string& label() const { return label_; }
 
  private:
-  bool is_asked(size_t i) const { return std::holds_alternative<NoAnswer>(votes_[i]); }
-  SentinelVote read_vote(Connection& sentinel) const;
+  bool is_asked(size_t i) const {
+    return i < in_question_ && std::holds_alternative<NoAnswer>(votes_[i]);
+  }
+  void ask_announced();
+  std::vector<SentinelVote> votes() const;
+  std::optional<HostPort> elected() const;
+  std::string missing_text() const;
+  void read_answer(size_t i);
+  SentinelVote vote_in(Connection& sentinel, const std::vector<Result<ReplyPtr>>& replies) const;
   SentinelVote vote_without_master(Connection& sentinel, const redisReply& reply) const;
   bool all_answered() const;
   Error no_majority() const;
 
-  std::vector<Connection> sentinels_;
-  std::vector<SentinelVote> votes_;  // of sentinels_, in their order
+  std::vector<Connection> sentinels_;  // first those that are named, then those announced so far
+  std::vector<SentinelVote> votes_;    // of sentinels_, in their order
+  std::vector<SentinelView> views_;    // the same
+  size_t named_;
+  size_t in_question_;  // so many of sentinels_ are asked
+  Batch questions_;
   std::string master_;
   std::string label_;
   SentinelQuestion question_ = SentinelQuestion::master;

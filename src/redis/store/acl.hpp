@@ -21,7 +21,8 @@ std::string least_acl(std::string_view prefix, ServerKind kind = ServerKind::sin
 
 // For a user of a sentinel.
 inline constexpr const char* kSentinelAcl =
-    "resetchannels -@all +sentinel|get-master-addr-by-name +client|setname";
+    "resetchannels -@all +sentinel|get-master-addr-by-name +sentinel|sentinels +sentinel|myid "
+    "+client|setname";
 
 // The commands in the line of `script` where it stopped according to the server's `error`; empty if
 // that names no line. Redis 7.0 reports the line, but not the command.
