@@ -304,7 +304,8 @@ CASE("an owner whose lease has ended is no holder, however many wait to be swept
   const lock::Token first = lab.token('A');
   lab.cli({"EVAL", R"(for i = 1, 300 do
              redis.call('ZADD', KEYS[1], i, 'x' .. i)
-             redis.call('HSET', KEYS[2], 'x' .. i, 'state=held limit=1000000 token=1 since=1 ttl=1 min_hold=0 | x')
+             redis.call('HSET', KEYS[2], 'x' .. i,
+                        'state=held limit=1000000 token=1 since=1 ttl=1 min_hold=0 | x')
            end)",
            "2", lab.key("holders"), lab.key("who")});
   lab.play("31s pass; A granted shared");
