@@ -46,7 +46,7 @@ def spans(closings):
 def granted_while_closed(runs, closings):
     """Runs that may not pass. Within a millisecond it is not known which came first."""
     return [run for run in runs if "passes" not in run["command"]
-            and any(begin < ms(run["start"]) < end for begin, end in spans(closings))]
+            and any(begin < ms(run["since"]) < end for begin, end in spans(closings))]
 
 
 def overtaken(asked):
@@ -59,7 +59,7 @@ def overtaken(asked):
 def delays(runs, closings):
     """ms from each end of a closure, after which it stayed open, to the next start."""
     times = spans(closings)
-    starts = sorted(ms(run["start"]) for run in runs if "passes" not in run["command"])
+    starts = sorted(ms(run["since"]) for run in runs if "passes" not in run["command"])
     ends = [end for begin, end in times if not any(other <= end < until for other, until in times if other != begin)]
     found = []
     for end in ends:
@@ -168,7 +168,7 @@ class Checks(unittest.TestCase):
         return (self.begin + datetime.timedelta(seconds=seconds)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
     def run_at(self, seconds, command="waits"):
-        return {"start": self.at(seconds), "command": command}
+        return {"since": self.at(seconds), "command": command}
 
     def closing(self, at, until=None):
         return {"at": self.at(at), "until": until and self.at(until)}

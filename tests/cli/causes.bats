@@ -85,7 +85,7 @@ server() {
       case $place in
         socket) RLOCK_URL=unix://$here/p ;;
         user) RLOCK_URL=unix://user:pw@$here/p ;;
-        database) RLOCK_URL=unix://$here/p?db=9 ;;
+        database) RLOCK_URL="unix://$here/p?db=9" ;;
       esac
       ;;
     sentinel | cluster)
@@ -126,7 +126,6 @@ listens() { (: <"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
   local code place rule wrong=()
   while read -r code place rule; do
     end_started
-    started=()
     rm -f p
     # A nil, or an address, in the words of the protocol.
     [ "$rule" != "SENTINEL=*2 9:127.0.0.1 1:1" ] || rule=$'SENTINEL=*2\r\n$9\r\n127.0.0.1\r\n$1\r\n1'

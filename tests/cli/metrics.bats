@@ -149,7 +149,7 @@ value() { rlock metrics "$2" | sed -n "s/^$1{name=\"$2\"} //p"; }
   [[ $output == *"success  "*" at 20"*"Z, took "*"$(id -un)@$(hostname)"*"failure  "*", exit 1"* ]] || fail "$output"
   rlock status --json busy | jq -e --arg host "$(hostname)" '.locks[0] | .last_success.host == $host and
     .last_failure.how == "released" and .last_failure.exit_code == 1 and .last_failure.in_a_row == 1 and
-    .counters == {"runs": 4, "failures": 1, "losses": 0, "skips": 0, "done": 0}'
+    .counters == {"runs": 4, "failures": 1, "losses": 0, "skips": 0, "done": 0, "superseded": 0}'
 }
 
 # died WHEN: history, status, check and metrics say what happened to the run under "dead", the only one.

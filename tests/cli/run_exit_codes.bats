@@ -66,7 +66,7 @@ load helpers/helpers
 }
 
 @test "exit 78: no server was given, and the message says where to give one" {
-  RLOCK_URL='' refuses 78 --url RLOCK_URL local: -- rlock run unknown -- touch started
+  RLOCK_URL='' refuses 78 --url RLOCK_URL /etc/rlock/rlock.toml -- rlock run unknown -- touch started
 }
 
 @test "--report says in one line that the command failed, how and after what time, also with -q" {

@@ -80,9 +80,9 @@ TEST_CASE("a renewal of unknown fate is repeated, and the command never notices"
 TEST_CASE("a renewal keeps the lease where every answer comes late") {
   Scene scene;
   scene.proxy().inject(RequestKind::any, Fault::late_reply, Often::always);
-  Rlock rlock = scene.through(
-      {"run", "--connect-timeout", "8s", "-t", "7", "-k", "0", "--event-log", scene.event_log()},
-      scene.lasting());
+  Rlock rlock = scene.through({"run", "-q", "--connect-timeout", "8s", "-t", "7", "-k", "0",
+                               "--event-log", scene.event_log()},
+                              scene.lasting());
   REQUIRE(rlock.job().line() == "up");
   auto renewed_twice = [&] {
     std::string events = scene.events();

@@ -27,7 +27,7 @@ setup() {
 # alone URL: a run in the root folder, whose command is the only other program there is. Its warning that there is no /proc is not in
 # $stderr.
 alone() {
-  run --separate-stderr env -u RLOCK_CONFIG chroot root /rlock --url "$1" run lock -- /rlock --version
+  run --separate-stderr env -u RLOCK_CONFIG chroot root /rlock --url "$1" run -n lock -- /rlock --version
   [[ $stderr == 'rlock: warning: "lock": /proc is not mounted, '* ]] || fail "no warning: $stderr" || return
   stderr=$(tail -n +2 <<<"$stderr") stderr_lines=("${stderr_lines[@]:1}")
 }
@@ -60,7 +60,7 @@ refuses() {
   works "redis://db.test:$PLAIN"
   echo "hosts: mymachines mdns4_minimal [NOTFOUND=return] dns" >root/etc/nsswitch.conf
   echo "passwd: sss" >>root/etc/nsswitch.conf
-  env -u RLOCK_CONFIG strace -f -o calls -e trace=open,openat chroot root /rlock --url "redis://db.test:$PLAIN" run lock -- /rlock --version
+  env -u RLOCK_CONFIG strace -f -o calls -e trace=open,openat chroot root /rlock --url "redis://db.test:$PLAIN" run -n lock -- /rlock --version
   sed -n '/nsswitch/,$p' calls >after
   grep -q /etc/hosts after
   run -1 grep -F .so after

@@ -66,7 +66,8 @@ server_away() {
   local option
   for option in "" --fail-open; do
     a_script "$@"
-    sed -i "s/rlock run/rlock run $option/" script
+    # A run that waits does so for a minute.
+    sed -i -e '/ -n /!s/rlock \(run\|acquire\)/rlock \1 -w 1/' -e "s/rlock run/rlock run $option/" script
     rm -f starts
     RLOCK_URL=unix://$here/nowhere run ./script
     at_most_one_nested "$* $option" || return

@@ -200,6 +200,7 @@ end_started() {
     kill -KILL "$pid" 2>/dev/null || true
     wait "$pid" 2>/dev/null || true
   done
+  started=()
   find "$here" -name rlock.sock -printf '%h\n' | while read -r folder; do kill_local "$folder" || true; done
   for folder in ${own_server:+"$own_server"} ${quorum_folder:+"$quorum_folder"/*}; do end_server "$folder"; done
   rm -rf ${own_server:+"$own_server"} ${quorum_folder:+"$quorum_folder"}
