@@ -8,8 +8,7 @@
 namespace rlock::lock {
 void RedlockAcquire::on_granted(const Summary& totals, TimePoint now) {
   if (now >= lease_deadline(*started_, params_.call.ttl)) return try_again(totals, now);
-  asking_.reset();
-  result_ = AcquireReply(Granted{{}, params_.call.owner});
+  conclude(Granted{{}, params_.call.owner});
 }
 
 void RedlockAcquire::on_not_granted(const Summary& totals, TimePoint now) {
@@ -40,7 +39,7 @@ void RedlockAcquire::cancel_try(Result<AcquireReply> then, TimePoint now, Millis
                           LockServer& store, size_t, TimePoint) {
     return where_reached<CancelReply>(store, [&](auto& one) { return one.cancel(call); });
   };
-  QuorumTry::cancel_try(std::move(make_request), now + timing::kTryCancelTime, now + pause);
+  begin_cancelling(std::move(make_request), now + timing::kTryCancelTime, now + pause);
 }
 
 InFlight<AcquireReply> RedlockStore::acquire(const AcquireCall& call) {

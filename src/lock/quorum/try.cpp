@@ -109,22 +109,39 @@ AcquireCall QuorumTry::call_at(TimePoint now) const {
 }
 
 void QuorumTry::wants(std::vector<pollfd>& out) const {
-  if (cancelling_) return cancelling_->wants(out);
   if (asking_) asking_->wants(out);
+  if (confirming_) confirming_->wants(out);
+  if (cancelling_) cancelling_->wants(out);
 }
 
 TimePoint QuorumTry::due() const {
-  if (!cancelling_) return asking_ ? std::min(asking_->due(), close_at_) : TimePoint::min();
-  return cancelling_->open() == 0 ? pause_until_ : std::min(cancelling_->due(), close_at_);
+  switch (step_) {
+    case Step::asking:
+      return std::min(asking_->due(), stragglers_until_);
+    case Step::confirming: {
+      const TimePoint due =
+          std::min(confirming_->due(), asking_ ? asking_->due() : TimePoint::max());
+      return confirming_->left_out() > 0 ? std::min(due, ask_rest_at_) : due;
+    }
+    case Step::cancelling:
+      if (cancelling_->open() == 0) return pause_until_;
+      return std::min(cancelling_->due(), cancel_until_);
+    case Step::over:
+      break;
+  }
+  return TimePoint::min();
 }
 
 bool QuorumTry::advance(TimePoint now) {
   if (!started_) started_ = now;
-  if (asking_ && !granted_) collect_replies(now);
-  advance_try(now);
-  if (!cancelling_) return result_.has_value();
-  cancelling_->advance(now);
-  return now >= close_at_ || (cancelling_->open() == 0 && now >= pause_until_);
+  if (step_ == Step::asking) ask(now);
+  if (step_ == Step::confirming) confirm(now);
+  if (step_ == Step::cancelling) {
+    cancelling_->advance(now);
+    const bool cancelled = cancelling_->open() == 0 && now >= pause_until_;
+    if (cancelled || now >= cancel_until_) step_ = Step::over;
+  }
+  return step_ == Step::over;
 }
 
 Result<AcquireReply> QuorumTry::take() {
@@ -132,7 +149,7 @@ Result<AcquireReply> QuorumTry::take() {
   return *std::move(result_);
 }
 
-void QuorumTry::collect_replies(TimePoint now) {
+void QuorumTry::ask(TimePoint now) {
   asking_->advance(now);
   answered_ = asking_->answered();
   const Summary totals = summarize(asking_->replies());
@@ -140,19 +157,19 @@ void QuorumTry::collect_replies(TimePoint now) {
     *params_.forgotten = std::max(*params_.forgotten, totals.forgotten);
   }
   const size_t majority = quorum_.majority();
-  if (totals.granted >= majority && !totals.done) {
-    granted_ = true;
-    return on_granted(totals, now);
-  }
+  if (totals.granted >= majority && !totals.done) return on_granted(totals, now);
   const size_t open = asking_->open();
   const bool enough = totals.answered() >= majority;
   if (enough) {
     const auto since_asked = std::chrono::duration_cast<Millis>(now - *started_);
-    close_at_ = std::min(close_at_, now + std::max(timing::kLeastStragglerGrace, since_asked));
+    stragglers_until_ =
+        std::min(stragglers_until_, now + std::max(timing::kLeastStragglerGrace, since_asked));
   }
   // Of what one server knows to be done another may know that it was forgotten.
   const bool out_of_reach = !totals.done && totals.granted + open < majority;
-  if ((enough && out_of_reach) || open == 0 || now >= close_at_) on_not_granted(totals, now);
+  if ((enough && out_of_reach) || open == 0 || now >= stragglers_until_) {
+    on_not_granted(totals, now);
+  }
 }
 
 Error QuorumTry::too_few_answered() const {
@@ -168,33 +185,29 @@ Millis QuorumTry::pause_after_tie() {
   return least + Millis(static_cast<Millis::rep>(random_.next() % 100) * 2 * least.count() / 100);
 }
 
-void QuorumTry::cancel_try(RequestMaker<CancelReply> make_request, TimePoint close_at,
-                           TimePoint pause_until) {
+void QuorumTry::confirm_by(const std::vector<bool>& first, RequestMaker<RenewReply> make_request,
+                           TimePoint rest_at) {
+  step_ = Step::confirming;
+  ask_rest_at_ = rest_at;
+  confirming_ = std::make_unique<Broadcast<RenewReply>>(members_, std::move(make_request), limit_);
+  confirming_->ask_only(first);
+}
+
+void QuorumTry::begin_cancelling(RequestMaker<CancelReply> make_request, TimePoint until,
+                                 TimePoint pause_until) {
+  step_ = Step::cancelling;
   pause_until_ = pause_until;
-  close_at_ = std::max(pause_until, close_at);
-  asking_.reset();  // its connections are wanted
+  cancel_until_ = std::max(pause_until, until);
+  asking_.reset();  // the connections of both are wanted
+  confirming_.reset();
   cancelling_.emplace(members_, std::move(make_request), limit_, OnPending::abandon);
 }
 
-void QuorumAcquire::wants(std::vector<pollfd>& out) const {
-  if (!confirming_) return QuorumTry::wants(out);
-  confirming_->wants(out);
-  if (asking_) asking_->wants(out);
-}
-
-TimePoint QuorumAcquire::due() const {
-  if (!confirming_) return QuorumTry::due();
-  TimePoint due = confirming_->due();
-  if (asking_) due = std::min(due, asking_->due());
-  return confirming_->left_out() > 0 ? std::min(due, ask_rest_at_) : due;
-}
-
-Result<AcquireReply> QuorumAcquire::take() {
-  if (holds<Granted>() && params_.on_held) {
-    asking_.reset();
-    params_.on_held(std::move(confirming_));
-  }
-  return QuorumTry::take();
+void QuorumTry::conclude(AcquireReply reply) {
+  step_ = Step::over;
+  result_ = std::move(reply);
+  asking_.reset();
+  if (confirming_ && params_.on_held) params_.on_held(std::move(confirming_));
 }
 
 void QuorumAcquire::on_granted(const Summary& totals, TimePoint now) {
@@ -204,12 +217,10 @@ void QuorumAcquire::on_granted(const Summary& totals, TimePoint now) {
                  PutBack{token_, 0, {}, timing::kLongestClockGap, call.attempt}};
   const std::vector<bool> granted = majority_that_granted();
   if (!call.once) asking_.reset();  // else another server may still say that it is done
-  ask_rest_at_ = now + std::max<Nanos>(timing::kLeastConfirmTime, now - *started_);
-  confirming_ = std::make_unique<Broadcast<RenewReply>>(
-      members_,
+  confirm_by(
+      granted,
       [back = std::move(back)](LockStore& store, size_t, TimePoint) { return store.renew(back); },
-      limit_);
-  confirming_->ask_only(granted);
+      now + std::max<Nanos>(timing::kLeastConfirmTime, now - *started_));
 }
 
 std::vector<bool> QuorumAcquire::majority_that_granted() const {
@@ -223,8 +234,7 @@ std::vector<bool> QuorumAcquire::majority_that_granted() const {
   return chosen;
 }
 
-void QuorumAcquire::advance_try(TimePoint now) {
-  if (!confirming_ || result_) return;
+void QuorumAcquire::confirm(TimePoint now) {
   if (asking_) {
     asking_->advance(now);
     if (auto done = summarize(asking_->replies()).done) {
@@ -240,8 +250,7 @@ void QuorumAcquire::advance_try(TimePoint now) {
   const size_t confirmed = count_renewed(confirming_->replies());
   const size_t majority = quorum_.majority();
   if (confirmed >= majority && now < lease_deadline(*started_, params_.call.ttl)) {
-    result_ = AcquireReply(Granted{token_});
-    return;
+    return conclude(Granted{token_});
   }
   bool possible = confirmed < majority && confirmed + confirming_->open() >= majority;
   if (!possible) split_vote({}, now);
@@ -332,9 +341,8 @@ void QuorumAcquire::cancel_try(Result<AcquireReply> then, TimePoint now, Millis 
     if (!to_cancel[member]) return nullptr;
     return where_reached<CancelReply>(store, [&](auto& one) { return one.cancel(call); });
   };
-  confirming_.reset();  // its connections are wanted
-  QuorumTry::cancel_try(std::move(make_request),
-                        holds<Queued>() ? now : now + timing::kTryCancelTime, now + pause);
+  begin_cancelling(std::move(make_request), holds<Queued>() ? now : now + timing::kTryCancelTime,
+                   now + pause);
 }
 
 }  // namespace rlock::lock

@@ -36,8 +36,16 @@ struct Summary {
 };
 Summary summarize(const Replies<AcquireReply>& replies);
 
+// How far a try has come. After `asking` it may be in any of the others, and it never returns.
+enum class Step {
+  asking,      // for the lock, at all servers
+  confirming,  // a majority has granted it, and confirms the token that it shall have
+  cancelling,  // what it took: the result is another
+  over,
+};
+
 // One try to get the lock at a majority of the servers: asks all of them. What follows once they
-// have granted it, or cannot any more, is up to the kind of try. Cancels come last.
+// have granted it, or cannot any more, is up to the kind of try.
 class QuorumTry : public Reply<AcquireReply> {
  public:
   // The servers to which a token has still to be written back, or that have to confirm it.
@@ -63,36 +71,46 @@ class QuorumTry : public Reply<AcquireReply> {
   Result<AcquireReply> take() override;
 
  protected:
+  // Each of these ends the step: by confirm_by(), begin_cancelling() or conclude().
   virtual void on_granted(const Summary& totals, TimePoint now) = 0;
   virtual void on_not_granted(const Summary& totals, TimePoint now) = 0;
-  // The work between the grants and the end of the try.
-  virtual void advance_try(TimePoint) {}
+  // Of Step::confirming.
+  virtual void confirm(TimePoint) {}
 
   bool waits() const { return params_.call.queueing == Queueing::wait; }
   Error too_few_answered() const;
   Millis pause_after_tie();
-  // The try is over with result_ once that is done, at `close_at` at the latest, but not before
-  // `pause_until`.
-  void cancel_try(RequestMaker<CancelReply> make_request, TimePoint close_at,
-                  TimePoint pause_until);
+  // The servers `first` are asked to confirm what they granted, the others at `rest_at` at the
+  // earliest.
+  void confirm_by(const std::vector<bool>& first, RequestMaker<RenewReply> make_request,
+                  TimePoint rest_at);
+  // The try is over with result_ once the servers have cancelled it, at `until` at the latest, but
+  // not before `pause_until`.
+  void begin_cancelling(RequestMaker<CancelReply> make_request, TimePoint until,
+                        TimePoint pause_until);
+  void conclude(AcquireReply reply);
 
   std::vector<Member>& members_;
   const Quorum& quorum_;
   util::Random& random_;
   Params params_;
-  Millis limit_;
   std::optional<TimePoint> started_;
+  // While `confirming`, too, if another server may still say that the work is done.
   std::optional<Broadcast<AcquireReply>> asking_;
+  Confirmations confirming_;
+  TimePoint ask_rest_at_ = TimePoint::max();
   std::optional<Result<AcquireReply>> result_;
 
  private:
-  void collect_replies(TimePoint now);
+  void ask(TimePoint now);
   AcquireCall call_at(TimePoint now) const;
 
-  TimePoint close_at_ = TimePoint::max();  // no server is waited for any longer
-  TimePoint pause_until_ = TimePoint::min();
+  Millis limit_;
+  Step step_ = Step::asking;
+  TimePoint stragglers_until_ = TimePoint::max();  // where a majority has answered
   std::optional<Broadcast<CancelReply>> cancelling_;
-  bool granted_ = false;
+  TimePoint cancel_until_ = TimePoint::max();
+  TimePoint pause_until_ = TimePoint::min();
   bool tied_ = false;
   Answered answered_ = Answered::no;
 };
@@ -104,14 +122,10 @@ class QuorumAcquire final : public QuorumTry {
  public:
   using QuorumTry::QuorumTry;
 
-  void wants(std::vector<pollfd>& out) const override;
-  TimePoint due() const override;
-  Result<AcquireReply> take() override;
-
  private:
   void on_granted(const Summary& totals, TimePoint now) override;
   void on_not_granted(const Summary& totals, TimePoint now) override;
-  void advance_try(TimePoint now) override;
+  void confirm(TimePoint now) override;
   void split_vote(const Summary& totals, TimePoint now);
   void cancel_try(Result<AcquireReply> then, TimePoint now, Millis pause = Millis(0));
   std::vector<bool> majority_that_granted() const;
@@ -124,8 +138,6 @@ class QuorumAcquire final : public QuorumTry {
     return result_ && *result_ && std::holds_alternative<T>(**result_);
   }
 
-  Confirmations confirming_;  // first by those who granted the lock
-  TimePoint ask_rest_at_ = TimePoint::max();
   Token token_{};
 };
 
