@@ -116,6 +116,20 @@ void add_missing(std::vector<T>& all, const std::vector<T>& more, Same same) {
   }
 }
 
+constexpr uint64_t Forgotten::*kForgotten[] = {&Forgotten::marks, &Forgotten::failures,
+                                               &Forgotten::numbers};
+constexpr uint64_t Counters::*kCounters[] = {&Counters::runs,   &Counters::failures,
+                                             &Counters::losses, &Counters::skips,
+                                             &Counters::done,   &Counters::superseded};
+
+// Each server counts what it saw, and a server that was away has missed some: the one that saw most
+// is nearest to the truth.
+template <class T, size_t kSize>
+void keep_greatest(T& most, const T& one, uint64_t T::*const (&members)[kSize]) {
+  static_assert(sizeof(T) == kSize * sizeof(uint64_t), "a member is not in the list");
+  for (uint64_t T::*member : members) most.*member = std::max(most.*member, one.*member);
+}
+
 // A cool-down has the owner that left it.
 bool same_holder(const Holder& a, const Holder& b) {
   return a.owner == b.owner &&
@@ -234,10 +248,7 @@ std::optional<Result<ReleaseReply>> merge_replies(const Replies<ReleaseReply>& r
 
 Result<Forgotten> merge_answers(const Replies<Forgotten>& replies, const Quorum&) {
   Forgotten most;
-  for (const Forgotten* one : answers(replies)) {
-    most.marks = std::max(most.marks, one->marks);
-    most.failures = std::max(most.failures, one->failures);
-  }
+  for (const Forgotten* one : answers(replies)) keep_greatest(most, *one, kForgotten);
   return most;
 }
 
@@ -386,17 +397,9 @@ Token last_grant(const Replies<Snapshot>& replies, const Quorum& quorum) {
   return {};
 }
 
-// Each server counts what it saw, and a server that was away has missed some: the one that saw most
-// is nearest to the truth.
 void merge_counts(Snapshot& all, const Snapshot& one) {
-  auto more = [](uint64_t& count, uint64_t other) { count = std::max(count, other); };
-  more(all.counters.runs, one.counters.runs);
-  more(all.counters.failures, one.counters.failures);
-  more(all.counters.losses, one.counters.losses);
-  more(all.counters.skips, one.counters.skips);
-  more(all.counters.done, one.counters.done);
-  more(all.counters.superseded, one.counters.superseded);
-  more(all.failures_in_a_row, one.failures_in_a_row);
+  keep_greatest(all.counters, one.counters, kCounters);
+  all.failures_in_a_row = std::max(all.failures_in_a_row, one.failures_in_a_row);
   auto later = [](auto& last, const auto& other) {
     if (other && (!last || last->at < other->at)) last = other;
   };

@@ -265,17 +265,22 @@ struct QuorumStore::Look {
   Snapshot all;
 };
 
-InFlight<QuorumStore::Look> QuorumStore::look_at(const LockName& name) {
-  InspectCall look{name};
-  look.waiters_page = 0;
-  return inspect_with<Snapshot, Look>(
-      [look](LockServer& store, size_t, TimePoint) { return store.inspect(look); },
+template <class T>
+InFlight<T> QuorumStore::look_then(const LockName& name,
+                                   std::function<InFlight<T>(const Look&)> change) {
+  InspectCall call{name};
+  call.waiters_page = 0;
+  auto look = inspect_with<Snapshot, Look>(
+      [call](LockServer& store, size_t, TimePoint) { return store.inspect(call); },
       [this](const Replies<Snapshot>& seen, Collecting collecting) -> std::optional<Result<Look>> {
         auto all = merge_replies(seen, quorum_, collecting);
         if (!all) return std::nullopt;
         if (!*all) return std::move(*all).error();
         return Look{seen, **std::move(all)};
       });
+  return then<T>(std::move(look), [change = std::move(change)](Result<Look> seen, Nanos) {
+    return seen ? change(*seen) : ready<T>(std::move(seen).error());
+  });
 }
 
 // The last that any server granted, or what was before it while that one runs. A grant that no
@@ -294,9 +299,9 @@ Token QuorumStore::last_ended(const Look& look) {
 // of their own, which would make the mark of a later run void where the clock of one of them is
 // ahead.
 InFlight<Forgotten> QuorumStore::forget(const ForgetCall& call) {
-  return then<Forgotten>(look_at(call.name), [this, one = call](Result<Look> look, Nanos) mutable {
-    if (!look) return ready<Forgotten>(std::move(look).error());
-    one.through = last_ended(*look);
+  return look_then<Forgotten>(call.name, [this, call](const Look& look) {
+    ForgetCall one = call;
+    one.through = last_ended(look);
     return inspect_with<Forgotten>(
         [one](LockServer& store, size_t, TimePoint) { return store.forget(one); });
   });
@@ -305,31 +310,28 @@ InFlight<Forgotten> QuorumStore::forget(const ForgetCall& call) {
 // A server that was away may have an older closure, or none. Its clock is its own: it counts from
 // its own look.
 InFlight<ClosureReply> QuorumStore::set_closure(const ClosureCall& call) {
-  return then<ClosureReply>(
-      look_at(call.name), [this, call](Result<Look> look, Nanos) -> InFlight<ClosureReply> {
-        if (!look) return ready<ClosureReply>(std::move(look).error());
-        const auto present = id_of(look->all.closure);
-        if (present && present != call.id && present != call.seen) {
-          return ready<ClosureReply>(ClosureReply::changed);
-        }
-        auto set = [call, seen = look->seen](LockServer& store, size_t i,
-                                             TimePoint) -> InFlight<ClosureReply> {
-          if (!seen[i]) return ready<ClosureReply>(no_answer(store.server()));
-          if (!*seen[i]) return ready<ClosureReply>(seen[i]->error());
-          ClosureCall one = call;
-          one.seen = id_of((*seen[i])->closure);
-          one.looked = (*seen[i])->now;
-          return store.set_closure(one);
-        };
-        auto all = [](const Replies<ClosureReply>& replies,
-                      Collecting collecting) -> std::optional<Result<Replies<ClosureReply>>> {
-          if (collecting == Collecting::open) return std::nullopt;
-          return replies;
-        };
-        return then<ClosureReply>(
-            inspect_with<ClosureReply, Replies<ClosureReply>>(set, all),
-            [this, call](auto replies, Nanos) { return check_closure(call, *replies); });
-      });
+  return look_then<ClosureReply>(call.name, [this, call](const Look& look) {
+    const auto present = id_of(look.all.closure);
+    if (present && present != call.id && present != call.seen) {
+      return ready<ClosureReply>(ClosureReply::changed);
+    }
+    auto set = [call, seen = look.seen](LockServer& store, size_t i, TimePoint) {
+      if (!seen[i]) return ready<ClosureReply>(no_answer(store.server()));
+      if (!*seen[i]) return ready<ClosureReply>(seen[i]->error());
+      ClosureCall one = call;
+      one.seen = id_of((*seen[i])->closure);
+      one.looked = (*seen[i])->now;
+      return store.set_closure(one);
+    };
+    auto all = [](const Replies<ClosureReply>& replies,
+                  Collecting collecting) -> std::optional<Result<Replies<ClosureReply>>> {
+      if (collecting == Collecting::open) return std::nullopt;
+      return replies;
+    };
+    return then<ClosureReply>(
+        inspect_with<ClosureReply, Replies<ClosureReply>>(set, all),
+        [this, call](auto replies, Nanos) { return check_closure(call, *replies); });
+  });
 }
 
 // Where too few could be closed those that were are opened again, and those where no answer came:

@@ -101,7 +101,9 @@ class QuorumStore : public LockServer {
   InFlight<R> inspect_with(RequestMaker<T> ask, typename QuorumRequest<T, R>::Merge merge);
   template <class T>
   InFlight<T> inspect_with(RequestMaker<T> ask);
-  InFlight<Look> look_at(const LockName& name);
+  // The change that `change` makes of what the servers have; their error if too few say it.
+  template <class T>
+  InFlight<T> look_then(const LockName& name, std::function<InFlight<T>(const Look&)> change);
   static Token last_ended(const Look& look);
   InFlight<ClosureReply> check_closure(const ClosureCall& call, const Replies<ClosureReply>& set);
 
