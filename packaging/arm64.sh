@@ -1,7 +1,7 @@
 #!/bin/bash
 # arm64.sh: the portable program for arm64, made by the cross compiler of Debian 12 on amd64; its image and what is in it (SPDX). Its
-# main job is tried on an emulated machine. All of it goes to dist/, whose SHA256SUMS then lists it. Needs root: the compiler needs
-# packages of another architecture, which are installed in a bare Debian 12 in a folder that is removed at the end.
+# main job is tried on an emulated machine. All of it goes to dist/, whose SHA256SUMS then lists it, without a signature. Needs root: the
+# compiler needs packages of another architecture, which are installed in a bare Debian 12 in a folder that is removed at the end.
 set -euo pipefail
 
 # shellcheck source=verify/guest.bash
@@ -56,6 +56,4 @@ emulate
 mkdir -p "$dist"
 cp "$guest/srv/dist/"* "$dist"
 quietly "Making its image" python3 -B "$top/packaging/image.py" "$dist/$program" "$version" arm64 "$dist/rlock-$version-arm64.oci.tar"
-cd "$dist"
-rm -f SHA256SUMS
-sha256sum -- * >SHA256SUMS
+"$top/packaging/sums.sh" "$dist"

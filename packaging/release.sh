@@ -1,9 +1,9 @@
 #!/bin/bash
-# release.sh: every artefact of the version that CMakeLists.txt names, of the commit that is checked out, in dist/: the source, the
+# release.sh [KEY]: every artefact of the version that CMakeLists.txt names, of the commit that is checked out, in dist/: the source, the
 # .deb, the .rpm, the portable program, its image, what is in each (SPDX), what Homebrew, Arch Linux, Alpine and Nix build packages
-# from, and SHA256SUMS. RLOCK_RELEASE_URL says where the files will be; without it, those of other distributions expect them beside
-# themselves. Run on the same Debian, it makes the same bytes. Needs root or sudo only to install what is missing. To install from
-# a repository: packaging/repository.sh.
+# from, and SHA256SUMS; with KEY, as packaging/sums.sh takes it, also the signature. RLOCK_RELEASE_URL says where the files will be;
+# without it, those of other distributions expect them in their own folder. Run on the same Debian, it makes the same bytes. Needs root
+# or sudo only to install what is missing. To install from a repository: packaging/repository.sh.
 set -euo pipefail
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -41,6 +41,14 @@ check_artefacts() {
     [ "$("$dist/$program" --version | head -n 1)" = "rlock $version (commit $RLOCK_COMMIT)" ]
 }
 
+check_signed() {
+  for file in "$dist"/*; do
+    "$top/packaging/verify.sh" "$file" || return
+  done
+}
+
+[ $# -le 1 ] || { say "usage: $0 [KEY]" >&2 && exit 64; }
+[ $# -eq 0 ] || [ -r "$1" ] || refuse "cannot read the key $1"
 [ -e "$top/.git" ] || refuse "needs a clone: a release is of a commit"
 [ -z "$(git -C "$top" status --porcelain)" ] || refuse "there are changes that are not committed: git status"
 "$top/tests/packaging/versions.sh" >/dev/null || refuse "not one version: tests/packaging/versions.sh"
@@ -58,7 +66,7 @@ quietly "Making its image" python3 -B "$top/packaging/image.py" "$dist/$program"
 cp "$top"/build/package/*.deb* "$top"/build/package/*.rpm* "$dist"
 quietly "Filling in the files for other distributions" fill_in "$dist"
 quietly "Checking what was made" check_artefacts
-cd "$dist"
-sha256sum -- * >SHA256SUMS
+"$top/packaging/sums.sh" "$dist" "$@"
+[ $# -eq 0 ] || quietly "Checking the signature of each file" check_signed
 say
-cat SHA256SUMS
+cat "$dist/SHA256SUMS"

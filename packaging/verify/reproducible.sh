@@ -13,7 +13,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 make_first() {
-  git clone --quiet "$top" "$folder/a" && "$folder/a/packaging/release.sh" "$@"
+  git clone --quiet "$top" "$folder/a" && "$folder/a/packaging/release.sh"
 }
 
 make_second() (
@@ -28,11 +28,11 @@ make_second() (
     chown -R nobody: "$folder/deeper"
     as_another=(setpriv --reuid=nobody --regid=nogroup --clear-groups)
   fi
-  "${as_another[@]}" "$folder/deeper/down/b/packaging/release.sh" "$@"
+  "${as_another[@]}" "$folder/deeper/down/b/packaging/release.sh"
 )
 
-make_first "$@"
-make_second "$@"
+make_first
+make_second
 diff -r "$folder/a/dist" "$folder/deeper/down/b/dist"
 echo "the same bytes twice:"
 cat "$folder/a/dist/SHA256SUMS"
