@@ -1,5 +1,6 @@
 #!/bin/sh
-# Everything that names the version names that of CMakeLists.txt: release.sh makes artefacts of one version.
+# Everything that names the version names that of CMakeLists.txt: release.sh makes artefacts of one version. And packaging/releases is
+# in order.
 set -eu
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
@@ -21,5 +22,14 @@ names packaging/rlock.spec '^\* .* - @-.*'
 for page in rlock.1 rlock.1.in rlock.toml.5 rlock-protocol.7 rlock-recipes.7; do
   names "man/$page" '^\.TH .*"rlock @".*'
 done
+
+# The releases in their order, each once, and none later than today's version.
+listed=$(sed '/^#/d' "$top/packaging/releases")
+wrong=$(printf '%s' "$listed" | grep -Evx '[0-9]+\.[0-9]+\.[0-9]+ [0-9a-f]{40}' || true)
+[ -z "$wrong" ] || { echo "packaging/releases has lines that are not VERSION COMMIT: $wrong"; faults=1; }
+versions=$(printf '%s' "$listed" | cut -d ' ' -f 1)
+[ "$versions" = "$(printf '%s' "$versions" | sort -uV)" ] || { echo "packaging/releases is not in the order of the versions"; faults=1; }
+last=$(printf '%s\n' "$versions" "$version" | sort -V | tail -n 1)
+[ "$last" = "$version" ] || { echo "packaging/releases has the version $last, which is later than CMakeLists.txt's $version"; faults=1; }
 [ "$faults" -ne 0 ] || echo "version $version everywhere"
 exit "$faults"
