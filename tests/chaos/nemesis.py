@@ -1,4 +1,4 @@
-"""Injects faults and undoes them; the numbers are the rows of docs/FAULTS.md."""
+"""Injects faults and undoes them. docs/FAULTS.md lists them."""
 import dataclasses
 import heapq
 import subprocess
