@@ -7,10 +7,8 @@ the tree, NAME.md, and sections: docs/PROTOCOL.md, "Release".
 """
 import re
 
-from tree import TOP, Faults, files, read, without_code
+from tree import TOP, Faults, comments, files, read, without_code
 
-# A comment of C++, or a literal, which may look as if one began in it.
-COMMENT = re.compile(r'''(//[^\n]*|/\*.*?\*/)|R"([^()\s\\]*)\(.*?\)\2"|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])+[']''', re.DOTALL)
 PAGES = ("*.md", "docs/**/*.md", "src/**/*.md", "tests/**/*.md", "packaging/**/*.md")
 FOLDERS = "src|tests|docs|man|packaging|completions"
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -107,23 +105,6 @@ def check_fault(path, line, text, faults):
         name = "".join(names)
         if not (TOP / file).is_file() or name not in one_line((TOP / file).read_text(encoding="utf-8")):
             faults.add(path, line, f'{file} has no test "{name}"', "name one that there is")
-
-
-def comments(path, text):
-    """(line, text); comments in lines that follow each other are one text."""
-    if path.suffix in (".cpp", ".hpp"):
-        found = [(text.count("\n", 0, match.start()) + 1, match[1]) for match in COMMENT.finditer(text) if match[1]]
-    else:
-        mark = "--" if path.suffix == ".lua" else "#"
-        found = [(number, line[line.index(mark):]) for number, line in enumerate(text.splitlines(), 1)
-                 if re.search(rf"(^|\s){mark}(\s|$)", line)]
-    joined = []
-    for line, comment in found:
-        if joined and line == joined[-1][1] + 1:
-            joined[-1][1:] = [line, joined[-1][2] + "\n" + comment]
-        else:
-            joined.append([line, line, comment])
-    return [(first, comment) for first, _, comment in joined]
 
 
 def main():

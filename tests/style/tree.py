@@ -7,6 +7,8 @@ import sys
 
 SKIPPED = 77
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+# A comment of C++, or a literal, which may look as if a comment began in it.
+COMMENT = re.compile(r'''(//[^\n]*|/\*.*?\*/)|R"([^()\s\\]*)\(.*?\)\2"|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])+[']''', re.DOTALL)
 TOP = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -42,6 +44,23 @@ def blanked(pattern, text):
 def without_code(text):
     """A page without its blocks of code."""
     return blanked(r"^```.*?^```", text)
+
+
+def comments(path, text):
+    """(line, text) of each comment. Comments on consecutive lines are one text."""
+    if path.suffix in (".cpp", ".hpp"):
+        found = [(text.count("\n", 0, match.start()) + 1, match[1]) for match in COMMENT.finditer(text) if match[1]]
+    else:
+        mark = "--" if path.suffix == ".lua" else "#"
+        found = [(number, line[line.index(mark):]) for number, line in enumerate(text.splitlines(), 1)
+                 if re.search(rf"(^|\s){mark}(\s|$)", line)]
+    joined = []
+    for line, comment in found:
+        if joined and line == joined[-1][1] + 1:
+            joined[-1][1:] = [line, joined[-1][2] + "\n" + comment]
+        else:
+            joined.append([line, line, comment])
+    return [(first, comment) for first, _, comment in joined]
 
 
 class Faults:

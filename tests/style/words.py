@@ -1,16 +1,25 @@
 #!/usr/bin/python3
-"""No word of words.txt comes back: in sources, tests, pages, scripts and messages."""
+"""Names and phrases of words.txt that the tree does not use.
+
+Names are looked for in code without its comments and literals, phrases in every text. The phrases of docs/STYLE.md are counted in the
+documents and in the comments of src: each kind has a limit. `words.py prose` prints where these are.
+"""
 import fnmatch
 import re
+import sys
 
-from tree import Faults, files, read
+from tree import COMMENT, Faults, blanked, comments, files, read
 
 LIST = "tests/style/words.txt"
-FOLDERS = ("src", "tests", "docs", "man", "packaging", ".ci")
-# What is made from the sources, or is no text of ours.
-MADE = ("tests/style/words.txt", "tests/contract/golden/*", "tests/cli/golden/*", "tests/fuzz/corpus/*", "man/rlock.1")
+CODE = tuple(f"{folder}/**/*.{ending}" for folder in ("src", "tests") for ending in ("cpp", "hpp", "lua", "py", "js"))
+TEXTS = ("*.md", "CMakeLists.txt", "CMakePresets.json", *(f"{folder}/**/*" for folder in ("src", "tests", "docs", "man", "packaging", ".ci")))
+DOCUMENTS = ("*.md", "docs/**/*.md", "tests/**/*.md", "packaging/**/*.md", "man/*.[157]")
+COMMENTED = ("src/**/*.cpp", "src/**/*.hpp", "src/**/*.lua")
+# What is made from the sources, lists such words, or is no text of ours.
+MADE = ("tests/style/*", "docs/STYLE.md", "tests/contract/golden/*", "tests/cli/golden/*", "tests/fuzz/corpus/*")
 ENDINGS = {".cpp", ".hpp", ".in", ".lua", ".py", ".js", ".bats", ".bash", ".sh", ".cmake", ".txt", ".md", ".json", ".fish", ".zsh",
            ".toml", ".example", ".1", ".5", ".7", ".service", ".timer", ".patch", ""}
+SCRIPT = r'"""(?:.*?)"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
 
 
 def whole_word(word):
@@ -22,52 +31,77 @@ def whole_word(word):
 
 
 def rules():
-    """([(glob, words, regex, instead)], [(glob, regex)]). Only a text with one of the words is searched: that is quick."""
-    banned, allowed = [], []
+    """({kind: [(glob, words, regex, instead)]}, [(glob, regex)], {kind of prose: limit}): what is banned, what is exempt, how often prose may
+    have it. Only a text with one of the words is searched: that is quick."""
+    banned, exempt, limits = {"code": [], "text": [], "prose": []}, [], {}
     for number, line in enumerate(read(LIST).splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
         if allow := re.match(r"ok (\S+) /(.*)/ # \S", line):
-            allowed.append((allow[1], re.compile(allow[2])))
+            exempt.append((allow[1], re.compile(allow[2])))
+        elif limit := re.match(r"at most (\d+) in (documents|comments)$", line):
+            limits[limit[2]] = int(limit[1])
+        elif rule := re.match(r"(text|prose) /(.*)/ => (.+)$", line):
+            banned[rule[1]].append(("*", [""], re.compile(rule[2], re.MULTILINE), rule[3]))
         elif rule := re.match(r"/(.*)/(?: in (\S+))? => (.+)$", line):
-            banned.append((rule[2] or "*", [""], re.compile(rule[1]), rule[3]))
-        elif rule := re.match(r"([\w ]+?)(?: in (\S+))? => (.+)$", line):
+            banned["code"].append((rule[2] or "*", [""], re.compile(rule[1]), rule[3]))
+        elif rule := re.match(r"([\w ]+?) => (.+)$", line):
             words = rule[1].split()
-            regex = re.compile("|".join(map(whole_word, words)))
-            banned.append((rule[2] or "*", [word.lower() for word in words], regex, rule[3]))
+            banned["code"].append(("*", [word.lower() for word in words], re.compile("|".join(map(whole_word, words))), rule[2]))
         else:
-            raise SystemExit(f"{LIST}:{number}: neither WORDS => INSTEAD nor ok PATTERN /REGEX/ # WHY: {line}")
-    return banned, allowed
+            raise SystemExit(f"{LIST}:{number}: what is this? {line}")
+    return banned, exempt, limits
 
 
-def texts():
-    for path in files("*.md", "CMakeLists.txt", "CMakePresets.json", *(f"{folder}/**/*" for folder in FOLDERS)):
-        if path.suffix in ENDINGS and not any(fnmatch.fnmatch(str(path), made) for made in MADE):
-            yield path
+def chosen(*patterns):
+    return [path for path in files(*patterns) if path.suffix in ENDINGS and not any(fnmatch.fnmatch(str(path), made) for made in MADE)]
+
+
+def code_of(path):
+    """Without comments and literals."""
+    text = read(path)
+    if path.suffix in (".cpp", ".hpp", ".js"):
+        return blanked(COMMENT.pattern, text)
+    return blanked(rf"{SCRIPT}|{'--' if path.suffix == '.lua' else '#'}[^\n]*", text)
 
 
 def found(path, text, banned, exempt):
-    """(position, what, instead) of each word that no exemption covers."""
+    """(line, what, instead) of each match that no exemption covers."""
+    free = [match.span() for glob, regex in exempt if fnmatch.fnmatch(path, glob) for match in regex.finditer(text)]
     lower = text.lower()
-    free = [match.span() for regex in exempt for match in regex.finditer(text)]
     for glob, words, regex, instead in banned:
-        if not fnmatch.fnmatch(path, glob) or not any(word in lower for word in words):
-            continue
-        for match in regex.finditer(text):
-            if not any(start <= match.start() and match.end() <= end for start, end in free):
-                yield match.start(), match.group(), instead
+        if fnmatch.fnmatch(path, glob) and any(word in lower for word in words):
+            for match in regex.finditer(text):
+                if not any(start <= match.start() and match.end() <= end for start, end in free):
+                    yield text.count("\n", 0, match.start()), f'"{" ".join(match[0].split())}"', f"write instead: {instead}"
+
+
+def prose(banned, exempt):
+    """{kind: [(path, line, what, instead)]}: what STYLE.md advises against."""
+    return {
+        "documents": [(path, 1 + line, *hit) for path in chosen(*DOCUMENTS)
+                      for line, *hit in found(str(path), read(path), banned, exempt)],
+        "comments": [(path, first + line, *hit) for path in chosen(*COMMENTED) for first, text in comments(path, read(path))
+                     for line, *hit in found(str(path), text, banned, exempt)],
+    }
 
 
 def main():
-    banned, allowed = rules()
-    faults, count = Faults(), 0
-    for path in texts():
-        count += 1
-        text = read(path)
-        exempt = [regex for glob, regex in allowed if fnmatch.fnmatch(str(path), glob)]
-        for position, what, instead in sorted(found(str(path), text, banned, exempt)):
-            faults.add(path, text.count("\n", 0, position) + 1, f'"{" ".join(what.split())}"', f"write instead: {instead}")
-    faults.finish(f"{count} files")
+    banned, exempt, limits = rules()
+    faults, code, texts = Faults(), chosen(*CODE), chosen(*TEXTS)
+    for kind, hits in prose(banned["prose"], exempt).items():
+        if "prose" in sys.argv:
+            print(*(f"{path}:{line}: {what}; {instead}" for path, line, what, instead in hits), sep="\n")
+        if len(hits) > limits[kind]:
+            faults.add(LIST, 1, f"{len(hits)} phrases in {kind} that docs/STYLE.md advises against, not {limits[kind]}", "see words.py prose")
+        print(f"{kind}: {len(hits)} phrases of at most {limits[kind]}")
+    for path in code:
+        for line, *hit in found(str(path), code_of(path), banned["code"], exempt):
+            faults.add(path, 1 + line, *hit)
+    for path in texts:
+        for line, *hit in found(str(path), read(path), banned["text"], exempt):
+            faults.add(path, 1 + line, *hit)
+    faults.finish(f"{len(texts)} files")
 
 
 main()
