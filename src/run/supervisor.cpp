@@ -43,12 +43,6 @@ std::string_view to_string(EndCause cause) {
               "the command died of a signal"});
 }
 
-// Processes are left that the command did not leave on purpose: they end, but the run ends as the
-// command did.
-bool keeps_end(EndCause cause) {
-  return cause == EndCause::cancel || cause == EndCause::died;
-}
-
 std::string describe(const CommandEnd& end) {
   const auto* exited = std::get_if<Exited>(&end);
   return exited != nullptr ? util::format("exit {}", exited->code)
@@ -82,15 +76,6 @@ class Supervisor {
   }
 
  private:
-  // An end that is under way: TERM has been sent, KILL comes at `kill_at` unless the lease ends
-  // before.
-  struct Termination {
-    EndCause cause;
-    TimePoint kill_at;
-    bool killed = false;
-    TimePoint killed_at{};
-  };
-
   Status start_guard() {
     const Grouping grouping = terminal_.exists() ? Grouping::callers : Grouping::own;
     const auto environment = plan_.environment(held_lock_);
@@ -106,13 +91,16 @@ class Supervisor {
     while (true) {
       read_signals();
       guard_->read_reports();
-      TimePoint now = BootClock::now();
+      const TimePoint now = BootClock::now();
       tend(now);
-      if (over(now)) return;
+      advance(now);
+      if (is_over(stage_)) return;
       start_renewal(now);
       if (state_.may_take_precedence && renewer_.running()) renewer_.prefer();
       check_limits(now);
-      if (over(now)) return;  // the lease is lost, and what cannot be ended not waited for
+      advance(now);  // what cannot be ended is not waited for once the lease is lost
+      if (is_over(stage_)) return;
+      report_unended(now);
       pollfd fds[4] = {{context_.signals.fd(), POLLIN, 0},
                        {guard_->fd(), POLLIN, 0},
                        {renewer_.fd(), POLLIN, 0},
@@ -125,14 +113,42 @@ class Supervisor {
     }
   }
 
-  bool over(TimePoint now) {
-    if (state_.phase == CommandPhase::over) return true;
-    if (state_.phase == CommandPhase::outlived && !termination_) end_rest_or_leave();
-    if (left_alone_) return true;
-    // Who only refused a signal is yet to be killed, or the command just goes on.
-    const bool tried = kill_failed() || (stuck() && !termination_ && state_.command_ended());
-    gave_up_ = gave_up_ || (tried && !keeps_lock() && stuck_permanently(now));
-    return gave_up_;
+  // Goes through the stages to which the present state leads. The guard may change the phase at any
+  // time: it is read once.
+  void advance(TimePoint now) {
+    const CommandPhase phase = state_.phase;
+    const bool outlived = phase == CommandPhase::outlived;
+    if (outlived && stage_ == Stage::running && !cause_) judge_rest(now);
+    for (Stage stage; (stage = next(stage_, look(phase, now))) != stage_;) {
+      const bool begins = std::exchange(stage_, stage) == Stage::running;
+      act(begins);
+    }
+  }
+
+  Look look(CommandPhase phase, TimePoint now) const {
+    return {.phase = phase,
+            .command_ended = state_.command_ended(),
+            .cause = cause_,
+            .kill_due = now >= kill_due(),
+            .contained = is_contained(),
+            .renewable = !plan_.unlocked && !result_.lost && !state_.lease_over &&
+                         plan_.watchdog == lock::Watchdog::renew,
+            .all_refused = state_.survivors.all_refused(),
+            .dying_time_over = now >= give_up_at(),
+            .dismissed = dismissed_by_ != 0};
+  }
+
+  // `begins`: the command was running until now. Signals go before messages, which take time.
+  void act(bool begins) {
+    if (stage_ == Stage::terminating) guard_->terminate(spares_nohup_);
+    const bool killed = stage_ == Stage::killing;
+    if (killed) guard_->end();
+    if (killed) killed_at_ = BootClock::now();
+    if (is_over(stage_) || !cause_) return;
+    if (killed) emit(EventKind::killed, to_string(*cause_));
+    const bool for_lease = *cause_ == EndCause::lease || *cause_ == EndCause::no_renewal;
+    if (begins && for_lease) emit(EventKind::lost, describe(*result_.lost));
+    if (!killed) emit(EventKind::terminating, to_string(*cause_));
   }
 
   // The signal that asked the command to stop, which it did; 0 when none did. A key that it
@@ -150,41 +166,20 @@ class Supervisor {
 
   // The command has ended, and others are left of it: daemons, or workers beside which the next
   // holder must not start.
-  void end_rest_or_leave() {
+  void judge_rest(TimePoint now) {
     read_signals();  // one to all processes of a service comes to the command at the same time
     const int cancel = cancel_signal();
     const int number = cancel != 0 ? cancel : state_.killed_by();
-    if (number == 0) {
-      left_alone_ = !is_contained();
-      if (is_contained()) guard_->end();  // with which the kernel ends them
-      return;
-    }
-    const EndCause cause = cancel != 0 ? EndCause::cancel : EndCause::died;
-    termination_ = Termination{cause, BootClock::now() + plan_.kill_after};
-    guard_->terminate(number == SIGHUP && !is_contained());
-    emit(EventKind::terminating, to_string(cause));
+    if (number == 0) return;
+    spares_nohup_ = number == SIGHUP && !is_contained();
+    end_for(cancel != 0 ? EndCause::cancel : EndCause::died, now + plan_.kill_after);
   }
 
   bool is_contained() const { return plan_.contain != Contain::no; }
 
-  // Where no lock is kept for them: waiting does not end another user's processes.
-  bool stuck_permanently(TimePoint now) const {
-    return state_.survivors.all_refused() || now >= give_up_at();
-  }
-
-  // Others may die as long as the lease lasts, and are killed until then.
+  // When what does not die of KILL is not waited for any more.
   TimePoint give_up_at() const {
-    if (!termination_) return TimePoint::min();
-    if (!termination_->killed) return TimePoint::max();
-    return std::max(termination_->killed_at + timing::kLostDyingTime, lease_.view().deadline);
-  }
-
-  // What cannot be ended holds the lock as long as rlock can renew it.
-  bool keeps_lock() const {
-    if (plan_.unlocked || result_.lost || state_.lease_over) return false;
-    if (plan_.watchdog == lock::Watchdog::none) return false;
-    return !termination_ || termination_->cause == EndCause::run_limit ||
-           termination_->cause == EndCause::no_guard || keeps_end(termination_->cause);
+    return std::max(killed_at_ + timing::kLostDyingTime, lease_.view().deadline);
   }
 
   void read_signals() {
@@ -250,23 +245,21 @@ class Supervisor {
 
   // True when this request to stop is not one for the command any more.
   bool insists(int number) {
-    if (stuck()) {
+    if (stuck(state_.phase)) {
       if (number != SIGTERM && number != SIGINT) return false;
-      gave_up_ = true;
-      gave_up_signal_ = number;
+      dismissed_by_ = number;
       return true;
     }
-    if (!termination_ || !keeps_end(termination_->cause)) return false;
-    if (!termination_->killed) kill_everything();
+    if (!cause_ || !keeps_end(*cause_)) return false;
+    kill_at_ = TimePoint::min();
     return true;
   }
 
   void tend(TimePoint now) {
     guard_->tend(now);
-    if (guard_->was_lost() && !termination_) {
+    if (guard_->was_lost() && stage_ == Stage::running) {
       result_.error = Error{ErrorKind::system, guard_->death()};
-      termination_ = Termination{EndCause::no_guard, now, true, now};
-      emit(EventKind::killed, to_string(EndCause::no_guard));
+      end_for(EndCause::no_guard, now);
     }
     follow_stops();
     if (!guard_->has_taken_over()) reap_orphans();
@@ -282,7 +275,8 @@ class Supervisor {
 
   // A stopped rlock renews nothing, and its guard keeps the time.
   void announce_stop() {
-    if (termination_ || result_.lost || !terminates_on_loss() || !terminal_.can_stop()) return;
+    if (stage_ != Stage::running || result_.lost || !terminates_on_loss() || !terminal_.can_stop())
+      return;
     auto left = state_.kill_at() - BootClock::now();
     context_.observer.stopping(std::max(std::chrono::duration_cast<Millis>(left), Millis(0)));
   }
@@ -302,35 +296,43 @@ class Supervisor {
     if (!awaits_thread() || now < next_thread_try_) return;
     next_thread_try_ = now + timing::kThreadRetry;
     auto started = renewer_.start();
-    if (!started && !termination_) result_.error = std::move(started).error();
+    if (!started && !cause_) result_.error = std::move(started).error();
   }
 
   void check_limits(TimePoint now) {
     SharedLease::View lease = lease_.view();
     if (!result_.lost || (!result_.lost->reported && lease.lost)) check_lease(lease, now);
-    if (!termination_ && plan_.max_run && now >= started_ + *plan_.max_run) {
-      begin(EndCause::run_limit, now + plan_.kill_after);
+    if (!cause_ && plan_.max_run && now >= started_ + *plan_.max_run) {
+      end_for(EndCause::run_limit, now + plan_.kill_after);
     }
     if (now >= stop_at_) {
-      if (!termination_) report_kill();
-      begin(EndCause::cancel, std::exchange(stop_at_, TimePoint::max()));
+      if (!cause_) report_kill();
+      end_for(EndCause::cancel, std::exchange(stop_at_, TimePoint::max()));
     }
-    if (termination_ && !termination_->killed && now >= kill_due(lease)) kill_everything();
-    if (stuck() && keeps_lock()) report_survivors(now);
+  }
+
+  // Lines about what does not end.
+  void report_unended(TimePoint now) {
+    if (waits_for_survivors()) report_survivors(now);
     if (now >= unheeded_at_) report_unheeded();
+  }
+
+  bool waits_for_survivors() const {
+    const CommandPhase phase = state_.phase;
+    return stuck(phase) && keeps_lock(look(phase, BootClock::now()));
   }
 
   void check_lease(const SharedLease::View& lease, TimePoint now) {
     // The guard is ending the command already.
     if (state_.lease_over) {
       result_.lost = LeaseEnd{lease.lost, lease.last_error, true};
-      return begin(EndCause::lease, now);
+      return end_for(EndCause::lease, now);
     }
     if (lease.lost) {
       result_.lost = LeaseEnd{lease.lost, std::nullopt, false};
       if (!terminates_on_loss()) return emit(EventKind::lost, describe(*result_.lost));
       TimePoint kill_at = others_may_run(*lease.lost) ? now : now + plan_.kill_after;
-      return begin(EndCause::lease, std::min(kill_at, lease.kill_at));
+      return end_for(EndCause::lease, std::min(kill_at, lease.kill_at));
     }
     if (!terminates_on_loss()) {
       // A renewal may still come through later, and the end is worth one warning.
@@ -340,7 +342,7 @@ class Supervisor {
     }
     if (now < lease.terminate_at) return;
     result_.lost = LeaseEnd{std::nullopt, lease.last_error, false};
-    begin(awaits_thread() ? EndCause::no_renewal : EndCause::lease, lease.kill_at);
+    end_for(awaits_thread() ? EndCause::no_renewal : EndCause::lease, lease.kill_at);
   }
 
   // A line at once, then ever more seldom; what others see is renewed with the lease.
@@ -358,7 +360,7 @@ class Supervisor {
   void report_unheeded() {
     const Millis after = std::max(plan_.kill_after, timing::kUnheededAfter);
     unheeded_at_ = TimePoint::max();
-    if (termination_ || stuck()) return;
+    if (cause_ || stuck(state_.phase)) return;
     const bool ended = state_.command_ended();
     const pid_t command = ended ? 0 : guard_->command();
     // An rlock below reports for itself.
@@ -380,47 +382,30 @@ class Supervisor {
     context_.observer.unheeded({cancel_, *plan_.stop_after, command, Millis(0)});
   }
 
-  void begin(EndCause cause, TimePoint kill_at) {
-    if (termination_) {
-      termination_->kill_at = std::min(termination_->kill_at, kill_at);
-      return;
-    }
-    termination_ = Termination{cause, kill_at};
-    if (kill_at > BootClock::now()) {
-      guard_->terminate();
-    } else {
-      kill_everything();
-    }
-    if (result_.lost) emit(EventKind::lost, describe(*result_.lost));
-    if (!termination_->killed) emit(EventKind::terminating, to_string(cause));
+  // The first cause counts, and the earliest time of KILL.
+  void end_for(EndCause cause, TimePoint kill_at) {
+    if (!cause_) cause_ = cause;
+    kill_at_ = std::min(kill_at_, kill_at);
   }
 
   // Whatever the reason, the command does not outlive its lease.
-  TimePoint kill_due(const SharedLease::View& lease) const {
-    return terminates_on_loss() ? std::min(termination_->kill_at, lease.kill_at)
-                                : termination_->kill_at;
+  TimePoint kill_due() const {
+    return terminates_on_loss() ? std::min(kill_at_, lease_.view().kill_at) : kill_at_;
   }
 
   bool awaits_thread() const {
     return plan_.watchdog == lock::Watchdog::renew && !renewer_.running();
   }
 
-  void kill_everything() {
-    guard_->end();
-    termination_->killed = true;
-    termination_->killed_at = BootClock::now();
-    emit(EventKind::killed, to_string(termination_->cause));
-  }
-
   TimePoint next_look() const {
-    SharedLease::View lease = lease_.view();
+    const SharedLease::View lease = lease_.view();
     TimePoint next = std::min({guard_->due(), unheeded_at_, stop_at_,
                                awaits_thread() ? next_thread_try_ : TimePoint::max()});
-    if (termination_ && !termination_->killed) next = std::min(next, kill_due(lease));
-    if (!termination_ && plan_.max_run) next = std::min(next, started_ + *plan_.max_run);
-    if (stuck() && keeps_lock()) {
+    if (stage_ == Stage::terminating) next = std::min(next, kill_due());
+    if (!cause_ && plan_.max_run) next = std::min(next, started_ + *plan_.max_run);
+    if (waits_for_survivors()) {
       next = std::min(next, next_report_);
-    } else if (kill_failed() && termination_ && termination_->killed) {
+    } else if (state_.phase == CommandPhase::stuck && stage_ == Stage::killing) {
       next = std::min(next, give_up_at());
     }
     if (result_.lost) return next;
@@ -428,7 +413,7 @@ class Supervisor {
   }
 
   Result<CommandResult> finish() {
-    if (!gave_up_) guard_->order({GuardOrder::Kind::dismiss, {}, {}});
+    if (stage_ != Stage::gave_up) guard_->order({GuardOrder::Kind::dismiss, {}, {}});
     note_late_signals();
     if (int error = state_.start_error; error != 0) {
       return util::system_error("cannot start the command", error);
@@ -437,15 +422,14 @@ class Supervisor {
     result_.exec_error = std::max(state_.exec_error.load(), 0);
     result_.started = state_.command != 0 && state_.exec_error == 0 && state_.ran;
     result_.end = command_end();
-    if (termination_ || state_.killed_by() != 0 || std::holds_alternative<Signaled>(result_.end)) {
+    if (cause_ || state_.killed_by() != 0 || std::holds_alternative<Signaled>(result_.end)) {
       terminal_.restore_after(guard_->command());
     }
-    if (termination_ && !keeps_end(termination_->cause)) {
-      result_.ended_for = termination_->cause;
-    }
+    if (cause_ && !keeps_end(*cause_)) result_.ended_for = cause_;
     if (state_.exempted.size() > 0) context_.observer.exempted(describe(state_.exempted));
-    if (gave_up_) result_.survivors = describe(state_.survivors);
-    const bool runs_on = gave_up_ && !state_.command_ended();
+    const bool gave_up = stage_ == Stage::gave_up;
+    if (gave_up) result_.survivors = describe(state_.survivors);
+    const bool runs_on = gave_up && !state_.command_ended();
     if (result_.started && !runs_on) {
       context_.observer.event({EventKind::exited,
                                BootClock::now(),
@@ -459,10 +443,10 @@ class Supervisor {
 
   // What the guard did by itself, where that has not been seen yet.
   void take_over_from_guard() {
-    if (termination_) return;
+    if (cause_) return;
     if (state_.exec_error == SharedState::kTooLate) {
       result_.lost = LeaseEnd{};
-      termination_ = Termination{EndCause::lease, TimePoint::min()};
+      cause_ = EndCause::lease;
       return;
     }
     if (!state_.lease_over) return;
@@ -471,7 +455,7 @@ class Supervisor {
     emit(EventKind::lost, describe(*result_.lost));
     // Descendants that were waited for it may have ended.
     const bool by_itself = state_.ended_first && plan_.until == ReleaseAfter::command;
-    if (!by_itself) termination_ = Termination{EndCause::lease, TimePoint::min()};
+    if (!by_itself) cause_ = EndCause::lease;
   }
 
   CommandEnd command_end() const {
@@ -479,7 +463,7 @@ class Supervisor {
       case CLD_EXITED:
         return Exited{state_.end_status};
       case 0:  // nobody could see it: its pid namespace ended with it
-        return Signaled{gave_up_signal_ != 0 ? gave_up_signal_ : SIGKILL};
+        return Signaled{dismissed_by_ != 0 ? dismissed_by_ : SIGKILL};
       default:
         return Signaled{state_.end_status};
     }
@@ -490,9 +474,6 @@ class Supervisor {
   }
 
   bool terminates_on_loss() const { return plan_.on_lost == OnLost::terminate; }
-  bool kill_failed() const { return state_.phase == CommandPhase::stuck; }
-  // Some of the command's processes take no signal of ours.
-  bool stuck() const { return kill_failed() || state_.phase == CommandPhase::refused; }
 
   const RunContext& context_;
   const Plan& plan_;
@@ -504,7 +485,10 @@ class Supervisor {
   std::unique_ptr<Guard>& guard_;
   TimePoint started_;
   TimePoint next_thread_try_;
-  std::optional<Termination> termination_;
+  Stage stage_ = Stage::running;
+  std::optional<EndCause> cause_;         // why the command, or what it left behind, ends
+  TimePoint kill_at_ = TimePoint::max();  // when KILL comes, unless the lease ends before
+  TimePoint killed_at_;
   uint32_t stops_seen_ = 0;  // of the command
   // When the first TERM, INT or QUIT to rlock came, by the guard of an outer run or the front that
   // passed it on; 0: others, and keys.
@@ -514,10 +498,9 @@ class Supervisor {
   TimePoint stop_at_ = TimePoint::max();      // when --stop-after is over
   TimePoint unheeded_at_ = TimePoint::max();  // when a command that goes on after it is reported
   std::map<int, TimePoint> keys_;             // those that came from the terminal
-  bool left_alone_ = false;                   // what the command left behind after a normal end
-  bool gave_up_ = false;                      // the survivors are not waited for any more
-  int gave_up_signal_ = 0;                    // the second TERM or INT, which did that
-  Millis report_every_{0};                    // doubles
+  bool spares_nohup_ = false;                 // TERM is not for who ignores a hangup
+  int dismissed_by_ = 0;    // the second TERM or INT, after which survivors are not waited for
+  Millis report_every_{0};  // doubles
   TimePoint next_report_;
   CommandResult result_;
 };

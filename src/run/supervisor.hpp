@@ -9,13 +9,9 @@
 #include "run/guard.hpp"
 #include "run/renewer.hpp"
 #include "run/run.hpp"
+#include "run/stage.hpp"
 
 namespace rlock::run {
-
-// Why rlock ends a command.
-// cancel: after a request to stop, the command has ended and left processes behind, or --stop-after
-// is over. died: the command died of a signal and left processes behind.
-enum class EndCause { lease, run_limit, no_renewal, no_guard, cancel, died };
 
 // What became of the command; it is reaped, and so is all that had to end with it.
 struct CommandResult {

@@ -1,0 +1,53 @@
+// Runs in rlock, on the main thread.
+
+#include "run/stage.hpp"
+
+namespace rlock::run {
+namespace {
+
+// Waiting does not end another user's processes. Others may die as long as the lease lasts, and are
+// killed until then.
+bool gives_up(Stage stage, const Look& look) {
+  if (look.dismissed) return true;
+  // A process that only refused a signal is yet to be killed, or the command just goes on.
+  const bool tried =
+      look.phase == CommandPhase::stuck ||
+      (look.phase == CommandPhase::refused && stage == Stage::running && look.command_ended);
+  if (!tried || keeps_lock(look)) return false;
+  return look.all_refused || stage == Stage::running ||
+         (stage == Stage::killing && look.dying_time_over);
+}
+
+}  // namespace
+
+bool keeps_end(EndCause cause) {
+  return cause == EndCause::cancel || cause == EndCause::died;
+}
+
+bool is_over(Stage stage) {
+  return stage >= Stage::ended;
+}
+
+bool stuck(CommandPhase phase) {
+  return phase == CommandPhase::stuck || phase == CommandPhase::refused;
+}
+
+bool keeps_lock(const Look& look) {
+  if (!look.renewable) return false;
+  return !look.cause || *look.cause == EndCause::run_limit || *look.cause == EndCause::no_guard ||
+         keeps_end(*look.cause);
+}
+
+Stage next(Stage stage, const Look& look) {
+  if (is_over(stage)) return stage;
+  if (stage == Stage::running && look.cause) {
+    return look.kill_due ? Stage::killing : Stage::terminating;
+  }
+  if (look.phase == CommandPhase::over) return Stage::ended;
+  if (gives_up(stage, look)) return Stage::gave_up;
+  if (stage == Stage::terminating && look.kill_due) return Stage::killing;
+  if (stage != Stage::running || look.phase != CommandPhase::outlived) return stage;
+  return look.contained ? Stage::killing : Stage::left_alone;
+}
+
+}  // namespace rlock::run
