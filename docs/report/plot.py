@@ -146,8 +146,8 @@ def early_and_last(soak):
 
 def numbers():
     """Every number as it was measured, with its command."""
-    out = ["# Numbers", "", "`docs/report/plot.py` writes this page; `README.md` beside it explains it. *load*: how many processes "
-           "wanted a processor in the minute before the measurement, for each one that there is. *true*: how long the machine takes to "
+    out = ["# Numbers", "", "`docs/report/plot.py` writes this page; `README.md` in the same folder explains the numbers. *load* is the number of processes "
+           "that wanted a processor in the minute before the measurement, for each processor. *true* is the time that the machine takes to "
            "run the command `true`.", ""]
     for name, title in (("worlds", "Simulated worlds"), ("drift", "Clocks beyond the bound"), ("mutants", "Mutants")):
         out += section(title, comment(f"{name}.tsv"), table(f"{name}.tsv"))
