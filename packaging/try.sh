@@ -1,6 +1,6 @@
 #!/bin/bash
-# Builds rlock on a bare Debian 12 or 13 and shows its main job on a private server. Needs root or sudo
-# only to install what is missing. Leaves those packages and build/try behind, and no process.
+# Builds rlock on a bare Debian 12 or 13 and demonstrates it on a private server. Needs root or sudo only to install missing
+# packages. Leaves these packages and build/try behind, and no process.
 set -euo pipefail
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -10,7 +10,7 @@ top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 build=$top/build/try
 scratch=$(mktemp -d)
 
-# The build takes minutes: each tenth of it is shown on descriptor 3, while its output goes to the log.
+# Prints each tenth of the build on descriptor 3, because it takes minutes. The output of the build is written to the log.
 compile() {
   tenths=0
   cmake -S "$top" -B "$build" -DCMAKE_BUILD_TYPE=Release -DRLOCK_TESTS=OFF &&
@@ -30,11 +30,11 @@ finish() {
   rm -rf "$scratch" "$log"
 }
 
-# ---- the show ----
+# ---- the demonstration ----
 
 title() { printf '\n=== %s\n' "$*"; }
 
-# show CODE COMMAND: prints the command, runs it, and insists on its exit code.
+# show CODE COMMAND: prints the command, runs it, and fails unless it exits with CODE.
 show() {
   printf '\n$ %s\n' "$2"
   code=0
@@ -43,7 +43,7 @@ show() {
   [ "$code" -eq "$1" ] || { say "expected $1" >&2; exit 1; }
 }
 
-# The command of a job: says that it runs, then waits to be let go.
+# Writes the command of a job: it reports that it is running, then waits for a line in the pipe `go`.
 write_job() {
   mkfifo "$scratch/running" "$scratch/go"
   cat >"$scratch/job" <<'JOB'
@@ -57,18 +57,18 @@ JOB
   chmod +x "$scratch/job"
 }
 
-# What the job that runs says. A job that never starts ends the show.
+# Prints the report of the running job. Fails if no job starts within a minute.
 job_runs() {
   read -r -t 60 line <>"$scratch/running" || { say "try.sh: no job has started within a minute" >&2; exit 1; }
   say "$line"
 }
 
-# Three at once; one holds the lock when this returns, the others have skipped.
+# Starts three runs at the same time. When it returns, one of them holds the lock and the others have skipped.
 race() {
   declare -A hosts
-  title "Three hosts come to one cron line at once: rlock run -n nightly -- job HOST"
+  title "Three hosts run the same cron line at the same time: rlock run -n shop/nightly -- job HOST"
   for host in alpha beta gamma; do
-    rlock run -n nightly -- "$scratch/job" "$host" &
+    rlock run -n shop/nightly -- "$scratch/job" "$host" &
     hosts[$!]=$host
   done
   job_runs
@@ -81,13 +81,13 @@ race() {
 }
 
 hand_over() {
-  title "A fourth one waits in line and gets the lock the moment it is free"
-  rlock run nightly -- "$scratch/job" delta &
-  until rlock queue --json nightly | grep -q '"position": *1'; do
-    kill -0 $! || { say "try.sh: the run that should wait has ended" >&2; exit 1; }
+  title "A fourth host waits in the queue and gets the lock as soon as it is free"
+  rlock run shop/nightly -- "$scratch/job" delta &
+  until rlock queue --json shop/nightly | grep -q '"position": *1'; do
+    kill -0 $! || { say "try.sh: the run that should wait has exited" >&2; exit 1; }
     sleep 0.05
   done
-  show 0 "rlock queue nightly"
+  show 0 "rlock queue shop/nightly"
   say
   echo >"$scratch/go"
   job_runs
@@ -96,11 +96,11 @@ hand_over() {
 }
 
 exit_codes() {
-  title "The truth is in the exit code"
-  show 7 "rlock run nightly -- sh -c 'exit 7'"
-  show 143 "rlock run nightly -- sh -c 'kill -TERM \$\$'"
-  show 127 "rlock run nightly -- no-such-command"
-  show 64 "rlock run -E 600 nightly -- true"
+  title "The exit code says what happened"
+  show 7 "rlock run shop/nightly -- sh -c 'exit 7'"
+  show 143 "rlock run shop/nightly -- sh -c 'kill -TERM \$\$'"
+  show 127 "rlock run shop/nightly -- no-such-command"
+  show 64 "rlock run -E 600 shop/nightly -- true"
 }
 
 trap finish EXIT
@@ -117,19 +117,19 @@ quietly "Building in $build, which takes a few minutes" compile
 exec 3>&-
 PATH=$build/src:$PATH
 
-# A server of this show's own: that of plain local: may serve others of this user.
+# The demonstration has its own server, because that of plain local: may serve other runs of this user.
 export RLOCK_URL=local:$scratch/state
 say
 say "export RLOCK_URL=$RLOCK_URL"
 write_job
 race
-title "Meanwhile, for operators and scripts"
-show 0 "rlock status nightly"
-show 0 "rlock status --json nightly"
-show 75 "rlock run -n nightly -- echo never"
+title "What operators and scripts see meanwhile"
+show 0 "rlock status shop/nightly"
+show 0 "rlock status --json shop/nightly"
+show 75 "rlock run -n shop/nightly -- echo never"
 hand_over
 exit_codes
-title "It works. To go on with the first steps of README.md, paste these two lines"
+title "It works. To continue with the first steps of README.md, paste these two lines"
 say
 say "    PATH=$build/src:$build/server:\$PATH"
 say "    export RLOCK_URL=local:"

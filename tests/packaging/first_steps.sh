@@ -1,5 +1,5 @@
 #!/bin/sh
-# first_steps.sh CLONE: types "First steps" of the README.md there, and insists on the exit codes that its comments name.
+# first_steps.sh CHECKOUT: types "First steps" of the README.md there, and insists on the exit codes that its comments name.
 set -u
 cd "$1" || exit
 
@@ -19,7 +19,7 @@ while read -r line <&9; do
   eval "$line" </dev/null || code=$?
   [ "$code" -eq "${wanted:-0}" ] || fail "exit code $code: $line"
   case $line in
-    *'&  '*) until rlock status -q nightly; do kill -0 $! || fail "ended: $line"; sleep 0.1; done ;;
+    *'&  '*) until rlock status -q shop/nightly; do kill -0 $! || fail "ended: $line"; sleep 0.1; done ;;
   esac
   tried=$((tried + 1))
 done 9<"$steps"
