@@ -118,7 +118,7 @@ class Supervisor {
   void advance(TimePoint now) {
     const CommandPhase phase = state_.phase;
     const bool outlived = phase == CommandPhase::outlived;
-    if (outlived && stage_ == Stage::running && !cause_) judge_rest(now);
+    if (outlived && stage_ == Stage::running && !cause_) check_leftovers(now);
     for (Stage stage; (stage = next(stage_, look(phase, now))) != stage_;) {
       const bool begins = std::exchange(stage_, stage) == Stage::running;
       act(begins);
@@ -166,7 +166,7 @@ class Supervisor {
 
   // The command has ended, and others are left of it: daemons, or workers beside which the next
   // holder must not start.
-  void judge_rest(TimePoint now) {
+  void check_leftovers(TimePoint now) {
     read_signals();  // one to all processes of a service comes to the command at the same time
     const int cancel = cancel_signal();
     const int number = cancel != 0 ? cancel : state_.killed_by();
