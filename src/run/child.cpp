@@ -54,7 +54,7 @@ bool try_next(int error) noexcept {
 
 }  // namespace
 
-Child::Child(std::vector<std::string> argv, const std::vector<std::string>& added, pid_t front)
+Child::Child(std::vector<std::string> argv, const std::vector<std::string>& added)
     : words_(std::move(argv)), paths_(util::candidates_on_path(words_.front())), added_(added) {
   static char shell[] = "sh";
   shell_argv_ = {shell, nullptr};  // the path is known when it is tried
@@ -62,7 +62,7 @@ Child::Child(std::vector<std::string> argv, const std::vector<std::string>& adde
   shell_argv_.insert(shell_argv_.end(), argv_.begin() + 1, argv_.end());
   argv_.push_back(nullptr);
   shell_argv_.push_back(nullptr);
-  const pid_t rlock = front != 0 ? front : getpid();
+  const pid_t rlock = getpid();
   for (char** entry = environ; *entry != nullptr; ++entry) {
     if (names_pid(*entry, rlock)) {
       own_pids_.push_back(std::string(name_of(*entry)) + "=");

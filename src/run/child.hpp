@@ -17,8 +17,8 @@ namespace rlock::run {
 class Child {
  public:
   // `added`: environment entries `NAME=value` that replace inherited ones of the same name; `NAME`
-  // alone removes that. `front`: the pid by which a service manager knows rlock, 0 for its own.
-  Child(std::vector<std::string> argv, const std::vector<std::string>& added, pid_t front);
+  // alone removes that.
+  Child(std::vector<std::string> argv, const std::vector<std::string>& added);
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 

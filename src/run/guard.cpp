@@ -28,8 +28,9 @@ namespace rlock::run {
 // as its equal.
 class Guard::Successor {
  public:
-  Successor(SharedState& state, Grouping grouping, pid_t session, pid_t guard)
-      : state_(state), tree_(grouping, session, state), ending_(tree_, state) {
+  Successor(SharedState& state, Grouping grouping, pid_t session, pid_t guard,
+            const OlderChildren& older)
+      : state_(state), tree_(grouping, session, state, &older), ending_(tree_, state) {
     state.exempt.add(guard);  // its tracer may not have let go of it yet
     if (util::proc_is_ours() && !state.command_ended()) tree_.set_command(state.command);
     ending_.begin(BootClock::now());
@@ -46,20 +47,23 @@ class Guard::Successor {
   TreeEnding ending_;
 };
 
-Guard::Guard(SharedState& state, util::Fd line)
-    : state_(state), line_(std::move(line)), session_(getsid(0)) {}
+Guard::Guard(const RunContext& context, util::Fd line)
+    : state_(context.state),
+      older_children_(context.older_children),
+      line_(std::move(line)),
+      session_(getsid(0)) {}
 
 Result<std::unique_ptr<Guard>> Guard::fork(const RunContext& context,
                                            const std::vector<std::string>& environment) {
   const Contain contain = context.plan.contain;
   const bool contained = contain != Contain::no;
-  Child child(context.plan.argv, environment, context.plan.front);
+  Child child(context.plan.argv, environment);
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     return util::system_error("cannot start the guard: socketpair");
   }
   util::Fd theirs(ends[1]);
-  std::unique_ptr<Guard> guard(new Guard(context.state, util::Fd(ends[0])));
+  std::unique_ptr<Guard> guard(new Guard(context, util::Fd(ends[0])));
   util::BootTimer timer;
   if (timer.fd() < 0) return util::system_error("cannot start the guard: timerfd");
   const sigset_t read = util::signal_set({SIGCHLD, util::exemption_signal()});
@@ -267,7 +271,7 @@ void Guard::died(TimePoint now) {
     state_.phase = CommandPhase::over;
     return;
   }
-  successor_ = std::make_unique<Successor>(state_, grouping_, session_, pid_);
+  successor_ = std::make_unique<Successor>(state_, grouping_, session_, pid_, older_children_);
   successor_->round(now);
 }
 

@@ -119,7 +119,7 @@ class Guard {
  private:
   class Successor;
 
-  Guard(SharedState& state, util::Fd line);
+  Guard(const RunContext& context, util::Fd line);
   bool over() const { return state_.phase == CommandPhase::over; }
   // Whether it is the init of a pid namespace: when it is dead, the kernel has ended all in there.
   bool is_init() const { return state_.guard == 1 && pid_ != 1; }
@@ -130,6 +130,7 @@ class Guard {
   void died(TimePoint now);
 
   SharedState& state_;
+  const OlderChildren& older_children_;
   Grouping grouping_ = Grouping::own;
   util::Fd line_;
   pid_t pid_ = -1;      // -1: dead

@@ -39,6 +39,35 @@ bool has_children() noexcept {
 
 }  // namespace
 
+OlderChildren OlderChildren::list() {
+  OlderChildren older;
+  if (!has_children() || !util::proc_is_ours()) return older;
+  const pid_t parent = getpid();
+  auto add = [&](pid_t pid) {
+    const auto stat = util::read_stat(pid);
+    if (stat && stat->parent == parent) older.born_.emplace(pid, stat->born);
+    return true;
+  };
+  const util::Fd children(util::open_children_of(parent));
+  if (children) {
+    util::for_each_child_in(children.get(), add);
+  } else {
+    util::for_each_number_in("/proc", add);
+  }
+  return older;
+}
+
+bool OlderChildren::contains(pid_t pid) const noexcept {
+  const auto known = born_.find(pid);
+  if (known == born_.end()) return false;
+  const auto stat = util::read_stat(pid);
+  return !stat || stat->born == known->second;
+}
+
+bool ProcessTree::is_exempt(pid_t pid) const noexcept {
+  return state_.exempt.contains(pid) || (older_ != nullptr && older_->contains(pid));
+}
+
 void ProcessTree::open(Listing listing) noexcept {
   if (opened_) return;
   self_ = util::own_number_in_proc();
@@ -54,7 +83,7 @@ void ProcessTree::open(Listing listing) noexcept {
 template <class Visit>
 void ProcessTree::for_each_child(Visit visit) noexcept {
   open();
-  auto unless_excluded = [&](pid_t pid) { return state_.exempt.contains(pid) || visit(pid); };
+  auto unless_excluded = [&](pid_t pid) { return is_exempt(pid) || visit(pid); };
   if (listing_ == Listing::children)
     return util::for_each_child_in(children_.get(), unless_excluded);
   if (self_ <= 0) return;
@@ -91,7 +120,7 @@ bool ProcessTree::enqueue(pid_t pid, pid_t parent) noexcept {
     std::copy_n(queue_.begin(), queued_, larger);
     queue_.adopt(larger);
   }
-  if (!state_.exempt.contains(pid) && seen_.add(pid)) queue_.begin()[queued_++] = {pid, parent};
+  if (!is_exempt(pid) && seen_.add(pid)) queue_.begin()[queued_++] = {pid, parent};
   return true;
 }
 

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <optional>
 
 #include "run/shared_state.hpp"
@@ -95,6 +97,19 @@ class PidSet {
   GrowingArray<pid_t, 8'192> slots_;
 };
 
+// The children of rlock that it did not start (`exec rlock` in a shell with jobs): they are none of
+// the command's. In rlock's own memory, since there may be any number of them.
+class OlderChildren {
+ public:
+  // All children of the calling process.
+  static OlderChildren list();
+  // A pid that was reused since does not count.
+  bool contains(pid_t pid) const noexcept;
+
+ private:
+  std::map<pid_t, uint64_t> born_;  // as of util::ProcessStat
+};
+
 // All that descends from the calling process, which is a subreaper, by the kernel's lists of
 // children. Where the kernel keeps none (CONFIG_PROC_CHILDREN) every stat below /proc is read
 // instead. Large: not for a stack. [docs/SUPERVISION.md, "Process tree"]
@@ -103,10 +118,11 @@ class ProcessTree {
   enum class Listing { children, scan };
 
   // `session`: rlock's; a group in another session was made by the tree. Processes in state.exempt,
-  // and what descends from them, are none of the tree. `state` gets the progress of an ending, and
-  // how the command ended.
-  ProcessTree(Grouping grouping, pid_t session, SharedState& state)
-      : grouping_(grouping), session_(session), state_(state) {}
+  // and what descends from them, are none of the tree, nor are `older` children. `state` gets the
+  // progress of an ending, and how the command ended.
+  ProcessTree(Grouping grouping, pid_t session, SharedState& state,
+              const OlderChildren* older = nullptr)
+      : grouping_(grouping), session_(session), state_(state), older_(older) {}
   ProcessTree(const ProcessTree&) = delete;
   ProcessTree& operator=(const ProcessTree&) = delete;
 
@@ -161,6 +177,7 @@ class ProcessTree {
     pid_t parent;
   };
 
+  bool is_exempt(pid_t pid) const noexcept;
   template <class Visit>
   void for_each_child(Visit visit) noexcept;
   template <class Visit>
@@ -184,6 +201,7 @@ class ProcessTree {
   const Grouping grouping_;
   const pid_t session_;
   SharedState& state_;
+  const OlderChildren* const older_;  // null: there are none
   pid_t command_ = 0;
   pid_t group_ = 0;         // of the command, also once that is reaped
   pid_t self_ = -1;         // as /proc counts

@@ -13,6 +13,7 @@
 
 #include "lock/timing.hpp"
 #include "run/guard.hpp"
+#include "run/process_tree.hpp"
 #include "run/supervisor.hpp"
 #include "util/random.hpp"
 
@@ -506,7 +507,8 @@ Acquisition acquire_lock(Plan& plan, lock::LockStore& store, Observer& observer,
 RunOutcome hold_and_run(Plan plan, const Connections& connections, Observer& observer,
                         Signals& signals) {
   TRY(auto state, map_shared_state());
-  const RunContext context{plan, connections, observer, signals, *state};
+  const OlderChildren older_children = OlderChildren::list();
+  const RunContext context{plan, connections, observer, signals, *state, older_children};
   if (!plan.outer_runs.empty()) {
     if (auto inside = enter_held_lock(plan, connections, observer, signals)) {
       if (auto* without = std::get_if<RunOutcome>(&*inside)) return std::move(*without);

@@ -15,6 +15,7 @@
 
 namespace rlock::run {
 
+class OlderChildren;
 class SharedState;
 
 // The main job: acquire, run the command under guard and renewal, release. [docs/SUPERVISION.md]
@@ -78,7 +79,6 @@ struct Plan {
   OnLost on_lost = OnLost::terminate;
   ReleaseAfter until = ReleaseAfter::command;
   lock::Watchdog watchdog = lock::Watchdog::renew;
-  pid_t front = 0;  // see leave_callers_children()
   Contain contain = Contain::no;
   bool unlocked = false;  // no lock is held: nothing is kept for anybody
 };
@@ -224,13 +224,8 @@ struct RunContext {
   Observer& observer;
   Signals& signals;
   SharedState& state;
+  const OlderChildren& older_children;
 };
-
-// `exec rlock` leaves rlock the children of the program before it. Where there are any, this
-// returns in a new process, and the calling one, the front, remains their parent. Returns the pid
-// of the front; 0: there is none. Before Signals::take(). ErrorKind::system where a process or
-// descriptor is refused. [docs/SUPERVISION.md, "Process tree"]
-Result<pid_t> leave_callers_children();
 
 // Runs plan.argv under the lock. Signals were blocked by `signals` before. Leaves no process,
 // thread or descriptor of its own behind.

@@ -204,8 +204,7 @@ class Supervisor {
     result_.asked_to_stop = result_.asked_to_stop || stops;
     if (stops && (cancel_ == 0 || cancel_ == SIGHUP)) note_cancel(number);
     const bool reached = is_guard_above(sender);
-    // A front passes on what this process may have got, too.
-    if (repeated(number, reached || sender == plan_.front ? sender : 0)) return;
+    if (repeated(number, reached ? sender : 0)) return;
     if (reached) return guard_->order({GuardOrder::Kind::reached, {number}, {}});
     // A stopped command could not act on the request alone.
     guard_->order({GuardOrder::Kind::signal, {number, stops ? SIGCONT : 0}, {}});
@@ -490,7 +489,7 @@ class Supervisor {
   TimePoint kill_at_ = TimePoint::max();  // when KILL comes, unless the lease ends before
   TimePoint killed_at_;
   uint32_t stops_seen_ = 0;  // of the command
-  // When the first TERM, INT or QUIT to rlock came, by the guard of an outer run or the front that
+  // When the first TERM, INT or QUIT to rlock came, by the guard of an outer run that
   // passed it on; 0: others, and keys.
   std::map<pid_t, TimePoint> first_requests_;
   int cancel_ = 0;       // the first TERM, INT or QUIT of another process, or else HUP

@@ -209,9 +209,7 @@ int run_under_lock(RunSettings settings, Session& session, run::Signals& signals
 
 Result<Report> run_command(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
-  TRY(const pid_t front, run::leave_callers_children());
   TRY(auto settings, run_settings(invocation, system_getenv));
-  settings.plan.front = front;
   TRY(auto session, Session::open(choices));
   TRY_STATUS(session.prepare(settings.plan.claim));
   warn_without_proc(settings.plan);
