@@ -70,206 +70,229 @@ std::string missing_interpreter(const std::string& command) {
                       windows ? " and a CR behind it (the file has the line ends of Windows)" : "");
 }
 
-// One row for each end: its exit code, its event, and what is said of it.
-class ExitVisitor {
+// As the shell reports it.
+int own_code(const run::RunEnd& end) {
+  if (end.exec_error != 0) return run::exec_exit_code(end.exec_error);
+  const auto* exited = std::get_if<run::Exited>(&end.end);
+  return exited != nullptr ? exited->code : 128 + std::get<run::Signaled>(end.end).signal;
+}
+
+// Of the row of `cause`, or what that leaves open.
+int exit_code_of(run::RunCause cause, const run::RunOutcome& outcome, const ExitCodes& chosen) {
+  const int code = run::row_of(cause).exit_code;
+  switch (code) {
+    case run::EndRow::kOwn:
+      return own_code(std::get<run::RunEnd>(outcome));
+    case run::EndRow::kOfError:
+      return exit_code(std::get<Error>(outcome).kind);
+    case run::EndRow::kOfSignal:
+      return 128 + std::get<run::WaitSignaled>(outcome).signal;
+    case run::EndRow::kChosen:
+      break;
+    default:
+      return code;
+  }
+  switch (cause) {
+    case run::RunCause::done:
+      return chosen.done;
+    case run::RunCause::superseded:
+      return chosen.superseded;
+    case run::RunCause::failures:
+      return chosen.failures;
+    default:
+      return chosen.busy;
+  }
+}
+
+// Of which rlock dies; none: it exits.
+std::optional<int> signal_of(run::RunCause cause, const run::RunOutcome& outcome) {
+  if (const auto* wait = std::get_if<run::WaitSignaled>(&outcome)) return wait->signal;
+  if (cause != run::RunCause::command) return std::nullopt;
+  const auto* signaled = std::get_if<run::Signaled>(&std::get<run::RunEnd>(outcome).end);
+  return signaled != nullptr ? std::optional(signaled->signal) : std::nullopt;
+}
+
+// The holder that keeps this run away.
+std::optional<lock::Holder> holder_of(const run::RunOutcome& outcome) {
+  if (const auto* busy = std::get_if<lock::Busy>(&outcome)) return busy->holder;
+  if (const auto* late = std::get_if<lock::TimedOut>(&outcome)) return late->holder;
+  return std::nullopt;
+}
+
+// What is said of each end; empty where all went well.
+class EndText {
  public:
-  explicit ExitVisitor(const MessageContext& context) : context_(context) {}
+  explicit EndText(const MessageContext& context) : context_(context) {}
 
-  RunExit operator()(const run::Ended& ended) const {
-    RunExit run_exit;
-    if (const auto* exited = std::get_if<run::Exited>(&ended.end)) {
-      run_exit.code = exited->code;
-    } else {
-      run_exit.signal = std::get<run::Signaled>(ended.end).signal;
-      run_exit.code = 128 + *run_exit.signal;
+  std::string operator()(const run::RunEnd& end) const {
+    switch (run::cause_of(end)) {
+      case run::RunCause::lease_lost:
+      case run::RunCause::never_started:
+        return lost_text(end);
+      case run::RunCause::run_limit:
+        return run_limit_text(end);
+      case run::RunCause::cannot_exec:
+        return cannot_exec_text(end);
+      case run::RunCause::no_renewal:
+      case run::RunCause::no_guard:
+        return unprotected_text(end);
+      default:
+        return command_text(end);
     }
-    const std::string warning = warning_of(ended);
-    if (context_.report && run_exit.code != 0) {
-      run_exit.message = failure_report(run_exit);
-    } else if (run_exit.signal == SIGKILL) {
-      run_exit.message =
-          util::format("{}: the command was {}", lock_at(context_), util::killed_by(SIGKILL));
-    }
-    if (!warning.empty()) {
-      run_exit.message += (run_exit.message.empty() ? "warning: " : "; warning: ") + warning;
-    }
-    if (!run_exit.message.empty()) run_exit.severity = Severity::error;
-    return run_exit;
   }
 
-  RunExit operator()(const lock::Busy& busy) const {
+  std::string operator()(const lock::Busy& busy) const {
     const bool closed = busy.holder && busy.holder->state == lock::HolderState::closed;
-    return not_acquired(context_.codes.busy, "skipped",
-                        util::format("{} is {}{}; {}", lock_at(context_),
-                                     closed ? "" : "busy" + full_queue(busy.waiters) + ": ",
-                                     held_text(busy.holder), what_to_do(busy.holder)),
-                        busy.holder);
+    return util::format("{} is {}{}; {}", lock_at(context_),
+                        closed ? "" : "busy" + full_queue(busy.waiters) + ": ",
+                        held_text(busy.holder), what_to_do(busy.holder));
   }
 
-  RunExit operator()(const lock::TimedOut& late) const {
-    return not_acquired(context_.codes.busy, "timed-out",
-                        util::format("{} is still busy after {} (--wait): {}; {}",
-                                     lock_at(context_), util::format_duration(context_.waited),
-                                     held_text(late.holder), what_to_do(late.holder)),
-                        late.holder);
+  std::string operator()(const lock::TimedOut& late) const {
+    return util::format("{} is still busy after {} (--wait): {}; {}", lock_at(context_),
+                        util::format_duration(context_.waited), held_text(late.holder),
+                        what_to_do(late.holder));
   }
 
-  RunExit operator()(const lock::AlreadyDone& done) const {
-    const std::string warning = zone_warning(done, context_.once);
-    RunExit end =
-        not_acquired(context_.codes.done, "done",
-                     util::format("{} was done {}{}", in_quotes(context_.name),
-                                  done_phrase(done, context_.once, wall_clock()), warning));
-    if (!warning.empty()) end.severity = Severity::error;  // printed with --quiet, too
-    return end;
+  std::string operator()(const lock::AlreadyDone& done) const {
+    return util::format("{} was done {}{}", in_quotes(context_.name),
+                        done_phrase(done, context_.once, wall_clock()),
+                        zone_warning(done, context_.once));
   }
 
-  RunExit operator()(const lock::FailedTooOften& failed) const {
+  std::string operator()(const lock::FailedTooOften& failed) const {
     const bool has_key = context_.once && context_.once->kind == lock::OnceKind::key;
-    return not_acquired(
-        context_.codes.failures, "failed",
-        util::format("{} failed {} {} and is not tried again (--max-failures); see {}, and to try "
-                     "it again: {}",
-                     lock_at(context_), failed.times, failed.times == 1 ? "time" : "times",
-                     command_line("history"),
-                     command_line("forget", has_key ? " --once=" + typed_key() : "")));
+    return util::format(
+        "{} failed {} {} and is not tried again (--max-failures); see {}, and to try it again: {}",
+        lock_at(context_), failed.times, failed.times == 1 ? "time" : "times",
+        command_line("history"), command_line("forget", has_key ? " --once=" + typed_key() : ""));
   }
 
-  RunExit operator()(const lock::Superseded& newer) const {
+  std::string operator()(const lock::Superseded& newer) const {
     const std::string own =
         context_.number ? util::format(": number {}", *context_.number) : std::string();
     // The numbers of a CI system may begin again at 1.
     const std::string restart =
         newer.granted.ms > 0 ? "; if the numbers have started again: " + command_line("forget")
                              : "";
-    RunExit end = not_acquired(context_.codes.superseded, "superseded",
-                               util::format("{}{} was superseded by {}{}", lock_at(context_), own,
-                                            newer_phrase(newer, wall_clock()), restart));
-    end.kind = "superseded";
-    return end;
+    return util::format("{}{} was superseded by {}{}", lock_at(context_), own,
+                        newer_phrase(newer, wall_clock()), restart);
   }
 
-  RunExit operator()(const lock::OwnerEnded& gone) const {
+  std::string operator()(const lock::OwnerEnded& gone) const {
     const std::string note = note_text(gone.note);
-    return failure(kBusy, "removed",
-                   util::format("removed from the queue of {} {}", lock_at(context_),
-                                note.empty() ? "by an operator" : note));
+    return util::format("removed from the queue of {} {}", lock_at(context_),
+                        note.empty() ? "by an operator" : note);
   }
 
-  RunExit operator()(const lock::Upgrade&) const {
+  std::string operator()(const lock::Upgrade&) const {
     if (context_.format == redis::Format::native) {
-      return failure(kUsage, "failed",
-                     util::format("{}: the outer run holds this lock shared or with more slots, so "
-                                  "this run would wait forever; use the same mode in both runs",
-                                  lock_at(context_)));
+      return util::format(
+          "{}: the outer run holds this lock shared or with more slots, so this run would wait "
+          "forever; use the same mode in both runs",
+          lock_at(context_));
     }
-    return failure(
-        kUsage, "failed",
-        util::format("{}: the outer run holds this lock, so this run would wait forever; "
-                     "the {} format has no re-entry",
-                     lock_at(context_), to_string(context_.format)));
+    return util::format(
+        "{}: the outer run holds this lock, so this run would wait forever; the {} format has no "
+        "re-entry",
+        lock_at(context_), to_string(context_.format));
   }
 
-  RunExit operator()(const run::WaitSignaled& ended) const {
-    return {.code = 128 + ended.signal, .signal = ended.signal, .event = "interrupted"};
-  }
+  std::string operator()(const run::WaitSignaled&) const { return {}; }
 
-  RunExit operator()(const run::LeaseLost& lost) const {
-    std::string message =
-        util::format("lost {}: {}", lock_at(context_), lease_end_text(lost.lease));
-    if (lost.never_started) message += "; the command was not started";
-    if (!lost.survivors.empty()) {
-      message += "; " + survivors_text(lost.survivors, LeaseState::lost);
-    } else if (!lost.never_started) {
-      message += "; the command was ended";
-    }
-    return failure(kLost, lost.never_started ? "failed" : "", message);
-  }
-
-  RunExit operator()(const run::RunLimit& limit) const {
-    std::string message = lock_at(context_) + ": the command ran longer than --max-run";
-    if (context_.max_run) message += " " + util::format_duration(*context_.max_run);
-    if (limit.survivors.empty()) message += " and was ended";
-    if (context_.unlocked) message += " (it ran without the lock: --fail-open)";
-    if (limit.lost) message += "; the lock was lost: " + lease_end_text(*limit.lost);
-    return failure(kRunLimit, "",
-                   message + left_behind(limit.survivors, limit.lost, limit.unreleased));
-  }
-
-  RunExit operator()(const run::CannotExec& failed) const {
-    const std::string lock = failed.unreleased   ? ": " + unreleased_text(*failed.unreleased)
-                             : context_.unlocked ? " was not locked (--fail-open)"
-                                                 : " was released";
-    return failure(
-        run::exec_exit_code(failed.error), "failed",
-        util::format("cannot run \"{}\": {}; {}{}", util::printable(context_.command),
-                     failed.error == run::kNoInterpreter ? missing_interpreter(context_.command)
-                                                         : std::strerror(failed.error),
-                     lock_at(context_), lock));
-  }
-
-  RunExit operator()(const run::Unprotected& end) const {
-    std::string message = error_text(end.why, context_);
-    if (context_.unlocked) message += " (the command ran without the lock: --fail-open)";
-    return failure(exit_code(end.why.kind), "failed",
-                   message + left_behind(end.survivors, {}, end.unreleased));
-  }
-
-  RunExit operator()(const Error& error) const {
-    return failure(
-        exit_code(error.kind), error.kind == ErrorKind::unavailable ? "unreachable" : "failed",
-        error_text(error, context_) + next_step(error, context_.longer) + context_.blocking_key);
+  std::string operator()(const Error& error) const {
+    return error_text(error, context_) + next_step(error, context_.longer) + context_.blocking_key;
   }
 
  private:
-  static RunExit failure(int code, std::string_view event, std::string message) {
-    return {
-        .code = code, .severity = Severity::error, .message = std::move(message), .event = event};
+  // The command ended by itself.
+  std::string command_text(const run::RunEnd& end) const {
+    std::string text;
+    const auto* signaled = std::get_if<run::Signaled>(&end.end);
+    if (context_.report && own_code(end) != 0) {
+      text = failure_report(end);
+    } else if (signaled != nullptr && signaled->signal == SIGKILL) {
+      text = util::format("{}: the command was {}", lock_at(context_), util::killed_by(SIGKILL));
+    }
+    const std::string warning = warning_of(end);
+    if (warning.empty()) return text;
+    return text + (text.empty() ? "warning: " : "; warning: ") + warning;
   }
-  static RunExit not_acquired(int code, std::string_view event, std::string message,
-                              std::optional<lock::Holder> holder = {}) {
-    return {.code = code,
-            .severity = Severity::notice,
-            .message = std::move(message),
-            .event = event,
-            .holder = std::move(holder)};
+
+  std::string lost_text(const run::RunEnd& end) const {
+    std::string message = util::format("lost {}: {}", lock_at(context_), lease_end_text(*end.lost));
+    if (!end.started) message += "; the command was not started";
+    if (!end.survivors.empty()) {
+      message += "; " + survivors_text(end.survivors, LeaseState::lost);
+    } else if (end.started) {
+      message += "; the command was ended";
+    }
+    return message;
+  }
+
+  std::string run_limit_text(const run::RunEnd& end) const {
+    std::string message = lock_at(context_) + ": the command ran longer than --max-run";
+    if (context_.max_run) message += " " + util::format_duration(*context_.max_run);
+    if (end.survivors.empty()) message += " and was ended";
+    if (context_.unlocked) message += " (it ran without the lock: --fail-open)";
+    if (end.lost) message += "; the lock was lost: " + lease_end_text(*end.lost);
+    return message + left_behind(end, end.lost.has_value());
+  }
+
+  std::string cannot_exec_text(const run::RunEnd& end) const {
+    const std::string lock = end.unreleased      ? ": " + unreleased_text(*end.unreleased)
+                             : context_.unlocked ? " was not locked (--fail-open)"
+                                                 : " was released";
+    return util::format("cannot run \"{}\": {}; {}{}", util::printable(context_.command),
+                        end.exec_error == run::kNoInterpreter
+                            ? missing_interpreter(context_.command)
+                            : std::strerror(end.exec_error),
+                        lock_at(context_), lock);
+  }
+
+  std::string unprotected_text(const run::RunEnd& end) const {
+    std::string message = error_text(*end.error, context_);
+    if (context_.unlocked) message += " (the command ran without the lock: --fail-open)";
+    return message + left_behind(end, false);
   }
 
   // What is said of processes that go on, and of a release that nobody confirmed.
-  std::string left_behind(const Survivors& survivors, const std::optional<run::LeaseEnd>& lost,
-                          const std::optional<Error>& unreleased) const {
+  std::string left_behind(const run::RunEnd& end, bool lost) const {
     std::string text;
-    if (!survivors.empty()) text = "; " + survivors_text(survivors, lease_state(lost));
-    return unreleased ? text + "; " + unreleased_text(*unreleased) : text;
+    if (!end.survivors.empty()) text = "; " + survivors_text(end.survivors, lease_state(lost));
+    return end.unreleased ? text + "; " + unreleased_text(*end.unreleased) : text;
   }
 
-  LeaseState lease_state(const std::optional<run::LeaseEnd>& lost) const {
+  LeaseState lease_state(bool lost) const {
     if (context_.unlocked) return LeaseState::no_lease;
     return lost ? LeaseState::lost : LeaseState::kept;
   }
 
   // `"nightly" failed on web4: exit 3 after 12m`
-  std::string failure_report(const RunExit& end) const {
+  std::string failure_report(const run::RunEnd& end) const {
+    const auto* exited = std::get_if<run::Exited>(&end.end);
     return util::format("{} failed on {}: {} {} after {}", in_quotes(context_.name),
                         util::printable(own_record().host.value_or("this host")),
-                        end.signal ? "signal" : "exit", end.signal.value_or(end.code),
+                        exited != nullptr ? "exit" : "signal",
+                        exited != nullptr ? exited->code : std::get<run::Signaled>(end.end).signal,
                         util::format_duration(context_.ran));
   }
 
   // What the end leaves to say of lease and release; empty where all went well.
-  std::string ending_text(const run::Ended& ended) const {
+  std::string ending_text(const run::RunEnd& ended) const {
     std::string text;
     if (ended.lost) text = lease_end_text(*ended.lost) + "; the command ended by itself";
     if (ended.unreleased && !ended.lost) text = unreleased_text(*ended.unreleased);
     if (!ended.survivors.empty()) {
-      text += (text.empty() ? "" : "; ") + survivors_text(ended.survivors, lease_state(ended.lost));
+      text += (text.empty() ? "" : "; ") +
+              survivors_text(ended.survivors, lease_state(ended.lost.has_value()));
     }
     const std::string success = success_text(ended);
     return text + (text.empty() || success.empty() ? "" : "; ") + success;
   }
 
   // Empty where all went well.
-  std::string warning_of(const run::Ended& ended) const {
+  std::string warning_of(const run::RunEnd& ended) const {
     const std::string text = ending_text(ended);
     if (context_.unlocked) {
       return util::format("the command ran without {} (--fail-open){}{}", lock_at(context_),
@@ -280,7 +303,7 @@ class ExitVisitor {
   }
 
   // Where the work may be done again although it succeeded.
-  std::string success_text(const run::Ended& ended) const {
+  std::string success_text(const run::RunEnd& ended) const {
     const auto* exited = std::get_if<run::Exited>(&ended.end);
     const bool unlocked = context_.unlocked && exited != nullptr && exited->code == 0;
     if (!context_.once) return {};
@@ -360,12 +383,8 @@ std::string slots_text(const lock::Snapshot& lock, lock::Limit own) {
 std::string slots_held(const run::RunOutcome& outcome, lock::Limit own, const lock::LockName& name,
                        const Session& session) {
   constexpr Millis kTimeout{1000};
-  const auto* busy = std::get_if<lock::Busy>(&outcome);
-  const auto* late = std::get_if<lock::TimedOut>(&outcome);
-  const lock::Holder* holder = busy != nullptr && busy->holder   ? &*busy->holder
-                               : late != nullptr && late->holder ? &*late->holder
-                                                                 : nullptr;
-  if (own.mode() != lock::Mode::slots || holder == nullptr) return {};
+  const auto holder = holder_of(outcome);
+  if (own.mode() != lock::Mode::slots || !holder) return {};
   if (holder->state == lock::HolderState::closed) return {};
   auto inspector = session.make_server()();
   lock::SystemPoller poller;
@@ -396,14 +415,29 @@ std::string lease_end_text(const run::LeaseEnd& lease) {
 }
 
 RunExit to_exit(const run::RunOutcome& outcome, const MessageContext& context) {
-  return std::visit(ExitVisitor(context), outcome);
+  const run::RunCause cause = run::cause_of(outcome);
+  const run::EndRow& row = run::row_of(cause);
+  RunExit end{.code = exit_code_of(cause, outcome, context.codes),
+              .signal = signal_of(cause, outcome),
+              .severity = row.severity,
+              .message = std::visit(EndText(context), outcome),
+              .event = row.event,
+              .kind = row.kind,
+              .holder = holder_of(outcome)};
+  // Warnings are printed even with --quiet.
+  const auto* done = std::get_if<lock::AlreadyDone>(&outcome);
+  const bool warns = done != nullptr && !zone_warning(*done, context.once).empty();
+  if (warns || (cause == run::RunCause::command && !end.message.empty())) {
+    end.severity = run::Severity::error;
+  }
+  return end;
 }
 
 int report_exit(const RunExit& run_exit, Verbosity verbosity) {
   const bool should_print =
-      run_exit.severity == Severity::error ||
-      (run_exit.severity == Severity::notice && verbosity != Verbosity::quiet);
-  const Weight weight = run_exit.severity == Severity::error ? Weight::error : Weight::notice;
+      run_exit.severity == run::Severity::error ||
+      (run_exit.severity == run::Severity::notice && verbosity != Verbosity::quiet);
+  const Weight weight = run_exit.severity == run::Severity::error ? Weight::error : Weight::notice;
   if (should_print) print_message(run_exit.message, weight);
   if (run_exit.signal) run::die_by(*run_exit.signal);
   return run_exit.code;

@@ -33,13 +33,11 @@ struct MessageContext {
 // Without what the run itself has yet to show.
 MessageContext message_context(const RunSettings& settings, const Session& session);
 
-enum class Severity { silent, notice, error };  // notice: not printed with -q
-
 // How rlock ends: by a signal or with an exit code, and the one line that it prints.
 struct RunExit {
   int code = 0;
   std::optional<int> signal{};
-  Severity severity = Severity::silent;
+  run::Severity severity = run::Severity::silent;
   std::string message{};
   std::string_view event{};              // in the event log; empty for a command that has run
   std::string_view kind{};               // of a JSON error; empty: busy

@@ -40,54 +40,31 @@ std::optional<LeaseEnd> loss_at_release(const lock::ReleaseReply& reply) {
 
 // Where an operator breaks the lock the outermost run ends everything inside: by a signal that may
 // come before the news.
-bool ended_by_outer_run(const HeldLock& held_lock, const CommandResult& finish) {
-  return held_lock.nested() && finish.lost && finish.lost->reported &&
-         finish.lost->reported->how == lock::LostHow::forced &&
-         std::holds_alternative<Signaled>(finish.end);
+bool ended_by_outer_run(const HeldLock& held_lock, const RunEnd& end) {
+  return held_lock.nested() && end.lost && end.lost->reported &&
+         end.lost->reported->how == lock::LostHow::forced &&
+         std::holds_alternative<Signaled>(end.end);
 }
 
-// `released`: none where the lock was not to be released.
-RunOutcome to_outcome(const HeldLock& held_lock, CommandResult finish,
-                      const std::optional<Result<lock::ReleaseReply>>& released, Success success) {
-  std::optional<Error> unreleased;
-  if (released && !*released) unreleased = released->error();
-  if (!finish.ended_for) {
-    if (finish.exec_error != 0) return CannotExec{finish.exec_error, std::move(unreleased)};
-    if (!finish.lost && released && *released) finish.lost = loss_at_release(**released);
-    if (ended_by_outer_run(held_lock, finish)) return LeaseLost{std::move(*finish.lost), false, {}};
-    return Ended{finish.end, std::move(finish.lost), std::move(unreleased),
-                 std::move(finish.survivors), success};
-  }
-  switch (*finish.ended_for) {
-    case EndCause::lease:
-      break;
-    case EndCause::run_limit:
-      return RunLimit{std::move(unreleased), std::move(finish.survivors), std::move(finish.lost)};
-    case EndCause::cancel:  // is none of these, nor is died
-    case EndCause::died:
-    case EndCause::no_renewal:
-    case EndCause::no_guard:
-      return Unprotected{std::move(*finish.error), std::move(unreleased),
-                         std::move(finish.survivors)};
-  }
-  return LeaseLost{std::move(*finish.lost), !finish.started, std::move(finish.survivors)};
+// Adds what the release has shown.
+void complete(RunEnd& end, const HeldLock& held_lock, const Result<lock::ReleaseReply>& released) {
+  if (!released) end.unreleased = released.error();
+  if (cause_of(end) != RunCause::command) return;
+  if (!end.lost && released) end.lost = loss_at_release(*released);
+  if (ended_by_outer_run(held_lock, end)) end.ended_for = EndCause::lease;
 }
 
 // For the history, without blanks.
-std::string history_result(const Result<CommandResult>& finish) {
-  if (!finish) return "-";
-  if (finish->ended_for == EndCause::lease) return "lost";
-  if (finish->ended_for == EndCause::run_limit) return "max-run";
-  if (finish->ended_for == EndCause::no_guard) return "no-guard";
-  if (finish->ended_for == EndCause::no_renewal) return "no-renewal";
-  if (finish->exec_error != 0) {
-    return "exit:" + std::to_string(exec_exit_code(finish->exec_error));
-  }
-  if (const auto* exited = std::get_if<Exited>(&finish->end)) {
-    if (exited->code == 0 && finish->asked_to_stop) return "stopped";
+std::string history_result(const Result<RunEnd>& end) {
+  if (!end) return "-";
+  const std::string_view word = row_of(cause_of(*end)).history;
+  if (!word.empty()) return std::string(word);
+  if (end->exec_error != 0) return "exit:" + std::to_string(exec_exit_code(end->exec_error));
+  if (const auto* exited = std::get_if<Exited>(&end->end)) {
+    if (exited->code == 0 && end->asked_to_stop) return "stopped";
     return "exit:" + std::to_string(exited->code);
   }
-  return "signal:" + std::to_string(std::get<Signaled>(finish->end).signal);
+  return "signal:" + std::to_string(std::get<Signaled>(end->end).signal);
 }
 
 Millis milliseconds_since(TimePoint time) {
@@ -102,7 +79,7 @@ bool taken_away(const LeaseEnd& lost) {
 
 // Whether the work was done: the command ended by itself, and nobody asked it to stop half-way. Of
 // a lease that was lost the server knows whether others may have done the work meanwhile.
-bool succeeded(const CommandResult& finish) {
+bool succeeded(const RunEnd& finish) {
   const auto* exited = std::get_if<Exited>(&finish.end);
   return finish.started && exited != nullptr && exited->code == 0 && !finish.ended_for &&
          !finish.asked_to_stop && !(finish.lost && taken_away(*finish.lost));
@@ -110,7 +87,7 @@ bool succeeded(const CommandResult& finish) {
 
 // None for a run that did nothing, and inside another one, which reports for itself.
 std::optional<lock::OnceResult> once_result(const RunContext& context, const HeldLock& held_lock,
-                                            const Result<CommandResult>& finish) {
+                                            const Result<RunEnd>& finish) {
   const auto& once = context.plan.claim.once;
   if (!once || held_lock.nested() || !finish || !finish->started) return std::nullopt;
   return lock::OnceResult{*once, milliseconds_since(held_lock.asked_at), held_lock.token,
@@ -125,7 +102,7 @@ Nanos release_time(const lock::ReleaseCall& call, Nanos left) {
 }
 
 Result<lock::ReleaseReply> release(const RunContext& context, const HeldLock& held_lock,
-                                   const Result<CommandResult>& finish, TimePoint deadline) {
+                                   const Result<RunEnd>& finish, TimePoint deadline) {
   const bool used = finish && finish->started;
   lock::ReleaseCall call{context.plan.claim.name,
                          held_lock.owner,
@@ -159,8 +136,7 @@ Result<lock::ReleaseReply> release(const RunContext& context, const HeldLock& he
 }
 
 // What became of a success that was to be recorded.
-Success success_of(const RunContext& context, const HeldLock& held_lock,
-                   const CommandResult& finish,
+Success success_of(const RunContext& context, const HeldLock& held_lock, const RunEnd& finish,
                    const std::optional<Result<lock::ReleaseReply>>& released) {
   const auto* exited = std::get_if<Exited>(&finish.end);
   const bool ended_well = finish.started && exited != nullptr && exited->code == 0;
@@ -366,8 +342,14 @@ RunOutcome run_held(const RunContext& context, const HeldLock& held_lock,
   const bool all_gone = !finish || finish->survivors.empty();
   if (all_gone) released = release(context, held_lock, finish, lease.view().deadline);
   if (!finish) return std::move(finish).error();
-  const Success success = success_of(context, held_lock, *finish, released);
-  return to_outcome(held_lock, std::move(*finish), released, success);
+  finish->success = success_of(context, held_lock, *finish, released);
+  if (released) complete(*finish, held_lock, *released);
+  return *std::move(finish);
+}
+
+// Of a lock whose lease ended before anything ran under it.
+RunEnd never_started(LeaseEnd lost) {
+  return {.ended_for = EndCause::lease, .lost = std::move(lost)};
 }
 
 // Passes the wait on to the observer, and reports once that a wait has begun.
@@ -416,8 +398,7 @@ RunOutcome not_acquired(lock::WaitResult result) {
 }
 
 RunOutcome without_replicas(Confirmed why) {
-  if (auto* lost = std::get_if<lock::Lost>(&why))
-    return LeaseLost{{std::move(*lost), {}}, true, {}};
+  if (auto* lost = std::get_if<lock::Lost>(&why)) return never_started({std::move(*lost), {}});
   return std::get<Error>(std::move(why));
 }
 
@@ -494,7 +475,7 @@ Acquisition acquire_with(EarlyGuard* early, Plan& plan, lock::LockStore& store, 
     return held_lock;
   }
   LeaseEnd end = counts_from == nullptr ? std::get<LeaseEnd>(std::move(fresh)) : LeaseEnd{};
-  return cancel_grant(signal, LeaseLost{std::move(end), true, {}});
+  return cancel_grant(signal, never_started(std::move(end)));
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // Runs in rlock, on the main thread.
 #pragma once
 
-#include <cerrno>
 #include <functional>
 #include <optional>
 #include <string>
@@ -11,6 +10,7 @@
 #include "lock/inspector.hpp"
 #include "lock/lease.hpp"
 #include "lock/wait.hpp"
+#include "run/run_end.hpp"
 #include "run/signals.hpp"
 
 namespace rlock::run {
@@ -82,80 +82,6 @@ struct Plan {
   Contain contain = Contain::no;
   bool unlocked = false;  // no lock is held: nothing is kept for anybody
 };
-
-// How the command ended by itself.
-struct Exited {
-  int code = 0;
-};
-struct Signaled {
-  int signal = 0;
-};
-using CommandEnd = std::variant<Exited, Signaled>;
-
-// Why the lease is no longer ours: the server reported it, or no renewal came through in time.
-struct LeaseEnd {
-  std::optional<lock::Lost> reported;  // by the server
-  std::optional<Error> last_error;     // without `reported`: why the last renewal failed
-  bool by_guard = false;               // rlock was stopped or starved: the guard ended the command
-  lock::LaterHolder later_holder =
-      lock::LaterHolder::unknown;  // without `reported`: who had the lock
-  Millis survives{0};  // such a lease survives every outage of up to this; 0: it was not renewed
-};
-
-// Whether a success was recorded [plan.claim.once].
-enum class Success {
-  none,  // the run was not to record any, or it is none
-  recorded,
-  pushed_out_another,  // and the least recently used key was forgotten
-  stopped,             // the command was asked to stop, and may have exited with 0 half-way
-  unconfirmed,
-};
-
-struct Ended {
-  CommandEnd end;
-  std::optional<LeaseEnd> lost;          // it ended by itself, but without a lease: a warning
-  std::optional<Error> unreleased;       // the release could not be confirmed
-  std::vector<std::string> survivors{};  // of a TERM or INT; the lock is not released for them
-  Success success = Success::none;
-};
-// A signal ended the wait: out of the queue, nothing ran.
-struct WaitSignaled {
-  int signal = 0;  // 0: the wait was called off
-};
-// 76: rlock (or the guard) ended the command because the lease was gone.
-struct LeaseLost {
-  LeaseEnd lease;
-  bool never_started = false;          // exec took longer than the lease
-  std::vector<std::string> survivors;  // what could not be ended and why (another user's processes)
-};
-// 124: --max-run ended the command.
-struct RunLimit {
-  std::optional<Error> unreleased;
-  std::vector<std::string> survivors;
-  std::optional<LeaseEnd> lost{};  // while survivors were waited for
-};
-// In the place of ENOENT if the command exists: what is missing is the interpreter of a script, or
-// the loader of a program.
-inline constexpr int kNoInterpreter = ELIBACC;
-// The exit code of a shell for a command whose exec failed with this errno.
-constexpr int exec_exit_code(int error) {
-  return error == ENOENT ? 127 : 126;
-}
-struct CannotExec {
-  int error = 0;
-  std::optional<Error> unreleased{};
-};
-// The command was ended because there was no guard, or no renewal thread.
-struct Unprotected {
-  Error why;
-  std::optional<Error> unreleased;
-  std::vector<std::string> survivors;
-};
-// The types of `lock`: the lock was not acquired. Upgrade: a run around this one holds it in a
-// wider mode, and would be waited for in vain.
-using RunOutcome = std::variant<Ended, lock::Busy, lock::TimedOut, lock::OwnerEnded, lock::Upgrade,
-                                lock::AlreadyDone, lock::FailedTooOften, lock::Superseded,
-                                WaitSignaled, LeaseLost, RunLimit, CannotExec, Unprotected, Error>;
 
 enum class EventKind {
   enqueued,

@@ -3,15 +3,11 @@
 
 #include <optional>
 
+#include "run/run_end.hpp"
 #include "run/shared_state.hpp"
 
 // How rlock goes from one stage of a command to the next: pure rules, which a table tests.
 namespace rlock::run {
-
-// Why rlock ends a command.
-// cancel: after a request to stop, the command has ended and left processes behind, or --stop-after
-// is over. died: the command died of a signal and left processes behind.
-enum class EndCause { lease, run_limit, no_renewal, no_guard, cancel, died };
 
 // Whether the run ends as the command did: what the cause ends are processes that the command did
 // not leave on purpose.

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "lock/timing.hpp"
+#include "run/stage.hpp"
 #include "run/terminal.hpp"
 #include "util/boot_timer.hpp"
 #include "util/duration.hpp"
@@ -62,7 +63,7 @@ class Supervisor {
         renewer_(renewer),
         guard_(guard) {}
 
-  Result<CommandResult> run() {
+  Result<RunEnd> run() {
     std::optional<util::SignalBlock> held;  // so that a ^Z can be announced before it stops us
     if (terminal_.stop_fd() >= 0) held.emplace(SIGTSTP);
     TRY_STATUS(start_guard());
@@ -411,7 +412,7 @@ class Supervisor {
     return std::min(next, terminates_on_loss() ? lease.terminate_at : lease.deadline);
   }
 
-  Result<CommandResult> finish() {
+  Result<RunEnd> finish() {
     if (stage_ != Stage::gave_up) guard_->order({GuardOrder::Kind::dismiss, {}, {}});
     note_late_signals();
     if (int error = state_.start_error; error != 0) {
@@ -501,13 +502,13 @@ class Supervisor {
   int dismissed_by_ = 0;    // the second TERM or INT, after which survivors are not waited for
   Millis report_every_{0};  // doubles
   TimePoint next_report_;
-  CommandResult result_;
+  RunEnd result_;
 };
 
 }  // namespace
 
-Result<CommandResult> supervise(const RunContext& context, const HeldLock& held_lock,
-                                SharedLease& lease, std::unique_ptr<Guard>& guard) {
+Result<RunEnd> supervise(const RunContext& context, const HeldLock& held_lock, SharedLease& lease,
+                         std::unique_ptr<Guard>& guard) {
   auto complete = [&] { return context.connections.store.complete_grant(); };
   TRY(auto renewer,
       Renewer::make(context.plan.claim, held_lock,

@@ -4,7 +4,10 @@
 
 #include <cerrno>
 #include <csignal>
+#include <utility>
+#include <vector>
 
+#include "cli/output/console.hpp"
 #include "cli/output/messages.hpp"
 #include "unit/cli_fixture.hpp"
 
@@ -20,6 +23,14 @@ MessageContext context() {
           .command = "backup",
           .max_run = Millis(600'000),
           .waited = Millis(3'000)};
+}
+
+// Of a command that ran until its lease was gone.
+run::RunEnd lost_end(run::LeaseEnd lease, std::vector<std::string> survivors = {}) {
+  return {.started = true,
+          .ended_for = run::EndCause::lease,
+          .lost = std::move(lease),
+          .survivors = std::move(survivors)};
 }
 
 RunExit run_exit(const run::RunOutcome& outcome) {
@@ -57,7 +68,11 @@ TEST_CASE(
     "71)") {
   Error none{ErrorKind::system, "cannot start the guard: fork: no"};
   Error gone{ErrorKind::unavailable, "connection refused"};
-  RunExit got = run_exit(run::Unprotected{none, gone, {"process 5 (other)"}});
+  RunExit got = run_exit(run::RunEnd{.started = true,
+                                     .ended_for = run::EndCause::no_guard,
+                                     .error = none,
+                                     .survivors = {"process 5 (other)"},
+                                     .unreleased = gone});
   CHECK(got.code == 71);
   CHECK(contains(got.message, "could not end process 5 (other); the lock was not released"));
   CHECK(contains(got.message, "release was not confirmed"));
@@ -70,9 +85,10 @@ TEST_CASE("no message of a command that ran without the lock speaks of a lock th
   const std::vector<std::string> survivors{"process 5 (other)"};
   const Error none{ErrorKind::system, "cannot start the guard: fork: no"};
   for (const run::RunOutcome& outcome :
-       {run::RunOutcome(run::Unprotected{none, {}, survivors}),
-        run::RunOutcome(run::RunLimit{{}, survivors, {}}),
-        run::RunOutcome(run::Ended{run::Exited{0}, {}, {}, survivors})}) {
+       {run::RunOutcome(run::RunEnd{
+            .ended_for = run::EndCause::no_guard, .error = none, .survivors = survivors}),
+        run::RunOutcome(run::RunEnd{.ended_for = run::EndCause::run_limit, .survivors = survivors}),
+        run::RunOutcome(run::RunEnd{.survivors = survivors})}) {
     RunExit got = to_exit(outcome, unlocked);
     check_complete(got);
     CHECK(contains(got.message, "without"));
@@ -87,16 +103,17 @@ TEST_CASE("of survivors of a lost lease it is said that they may run beside the 
   const std::vector<std::string> survivors{"process 5 (other)"};
   const run::LeaseEnd lease{{}, {}, true};
   for (const run::RunOutcome& outcome :
-       {run::RunOutcome(run::LeaseLost{lease, false, survivors}),
-        run::RunOutcome(run::RunLimit{{}, survivors, lease}),
-        run::RunOutcome(run::Ended{run::Exited{0}, lease, {}, survivors})}) {
+       {run::RunOutcome(lost_end(lease, survivors)),
+        run::RunOutcome(run::RunEnd{
+            .ended_for = run::EndCause::run_limit, .lost = lease, .survivors = survivors}),
+        run::RunOutcome(run::RunEnd{.lost = lease, .survivors = survivors})}) {
     RunExit got = run_exit(outcome);
     check_complete(got);
     CHECK(contains(got.message, "could not end process 5 (other), which may run beside"));
     CHECK_FALSE(contains(got.message, "was ended"));
     CHECK_FALSE(contains(got.message, "not released"));
   }
-  CHECK(contains(run_exit(run::LeaseLost{lease, false, {}}).message, "the command was ended"));
+  CHECK(contains(run_exit(lost_end(lease)).message, "the command was ended"));
 }
 
 TEST_CASE("a skip names the holder and is a notice, not an error") {
@@ -104,7 +121,7 @@ TEST_CASE("a skip names the holder and is a notice, not an error") {
                                          run::RunOutcome(lock::TimedOut{test::holder()})}) {
     RunExit got = run_exit(outcome);
     CHECK(got.code == 75);
-    CHECK(got.severity == Severity::notice);
+    CHECK(got.severity == run::Severity::notice);
     check_complete(got);
     CHECK(
         contains(got.message,
@@ -125,7 +142,7 @@ TEST_CASE("work that was done before is a success of its own, and says whose") {
   lock::AlreadyDone done{at, Millis(250'000), record};
   RunExit got = to_exit(done, once);
   CHECK(got.code == 0);
-  CHECK(got.severity == Severity::notice);
+  CHECK(got.severity == run::Severity::notice);
   CHECK(got.message == "\"nightly\" was done by web3 40m ago, at " + utc_time(at) +
                            " (took 4m10s), with the KEY \"v17\"");
   once.codes = {.done = 9, .failures = 7};
@@ -137,7 +154,7 @@ TEST_CASE("work that was done before is a success of its own, and says whose") {
             .message == "\"nightly\" was done by another run, for day 2026-11-21: ./job");
   got = to_exit(lock::FailedTooOften{3}, once);
   CHECK(got.code == 7);
-  CHECK(got.severity == Severity::notice);
+  CHECK(got.severity == run::Severity::notice);
   CHECK(contains(got.message, "failed 3 times"));
 }
 
@@ -147,7 +164,7 @@ TEST_CASE("who is superseded names the newer one") {
   const std::string record = encode_record({"runner7", "ci", 812, {}, {}, {}});
   RunExit got = to_exit(lock::Superseded{record}, deploy);
   CHECK(got.code == 8);
-  CHECK(got.severity == Severity::notice);
+  CHECK(got.severity == run::Severity::notice);
   CHECK(got.kind == "superseded");
   CHECK(contains(got.message, " was superseded by ci@runner7 (pid 812)"));
   CHECK_FALSE(contains(got.message, "number"));
@@ -175,17 +192,17 @@ TEST_CASE("a success that is not recorded is a warning, and the exit code stays"
   for (auto [success, text] : {std::pair{Success::unconfirmed, "it may run again"},
                                {Success::stopped, "was asked to stop"},
                                {Success::pushed_out_another, "1000 for each lock"}}) {
-    RunExit got = to_exit(run::Ended{run::Exited{0}, {}, {}, {}, success}, once);
+    RunExit got = to_exit(run::RunEnd{.success = success}, once);
     CHECK(got.code == 0);
-    CHECK(got.severity == Severity::error);
+    CHECK(got.severity == run::Severity::error);
     CHECK(contains(got.message, text));
     check_complete(got);
   }
-  RunExit silent = to_exit(run::Ended{run::Exited{0}, {}, {}, {}, Success::recorded}, once);
-  CHECK(silent.severity == Severity::silent);
+  RunExit silent = to_exit(run::RunEnd{.success = Success::recorded}, once);
+  CHECK(silent.severity == run::Severity::silent);
   once.unlocked = true;
-  CHECK(contains(to_exit(run::Ended{run::Exited{0}, {}, {}}, once).message, "it may run again"));
-  CHECK_FALSE(contains(to_exit(run::Ended{run::Exited{1}, {}, {}}, once).message, "run again"));
+  CHECK(contains(to_exit(run::RunEnd{}, once).message, "it may run again"));
+  CHECK_FALSE(contains(to_exit(run::RunEnd{.end = run::Exited{1}}, once).message, "run again"));
   const Error gone{ErrorKind::unavailable, "connection refused"};
   CHECK(contains(unlocked_warning(gone, once), "nothing is recorded as done"));
 }
@@ -200,9 +217,9 @@ TEST_CASE("a removed waiter learns who removed it and why") {
 
 TEST_CASE("a lost lease says what became of it") {
   auto message = [](lock::Lost lost) {
-    RunExit got = run_exit(run::LeaseLost{{std::move(lost), {}, false}, false, {}});
+    RunExit got = run_exit(lost_end({std::move(lost), {}, false}));
     CHECK(got.code == 76);
-    CHECK(got.severity == Severity::error);
+    CHECK(got.severity == run::Severity::error);
     check_complete(got);
     return got.message;
   };
@@ -218,7 +235,7 @@ TEST_CASE("a lost lease says what became of it") {
 TEST_CASE("\"nobody had the lock since\" is printed only if the server reported it") {
   for (auto how : {lock::LostHow::expired, lock::LostHow::deleted}) {
     lock::Lost lost{how, {}, ""};
-    auto message = [&] { return run_exit(run::LeaseLost{{lost, {}, false}, false, {}}).message; };
+    auto message = [&] { return run_exit(lost_end({lost, {}, false})).message; };
     CHECK_FALSE(contains(message(), "since"));
     lost.later_holder = lock::LaterHolder::nobody;
     CHECK(contains(message(), "(nobody has held it since)"));
@@ -226,7 +243,7 @@ TEST_CASE("\"nobody had the lock since\" is printed only if the server reported 
     CHECK(contains(message(), "(another client has held it since)"));
   }
   run::LeaseEnd silent{{}, {}, true};
-  auto message = [&] { return run_exit(run::LeaseLost{silent, false, {}}).message; };
+  auto message = [&] { return run_exit(lost_end(silent)).message; };
   CHECK_FALSE(contains(message(), "since"));
   silent.later_holder = lock::LaterHolder::another;
   CHECK(contains(message(),
@@ -238,35 +255,35 @@ TEST_CASE(
     "a lease lost without a reply is reported with the last error and with what could not be "
     "ended") {
   run::LeaseEnd lease{{}, Error{ErrorKind::unavailable, "timed out"}, true};
-  RunExit got = run_exit(run::LeaseLost{lease, false, {"pid 5 (other user)"}});
+  RunExit got = run_exit(lost_end(lease, {"pid 5 (other user)"}));
   check_complete(got);
   CHECK(contains(got.message, "timed out"));
   CHECK(contains(got.message, "stopped or got no processor time"));
   CHECK(contains(got.message, "pid 5 (other user)"));
-  CHECK(contains(run_exit(run::LeaseLost{lease, true, {}}).message, "was not started"));
+  CHECK(contains(run_exit(run::RunEnd{.ended_for = run::EndCause::lease, .lost = lease}).message,
+                 "was not started"));
 }
 
 TEST_CASE("a lease lost in an outage says which outage it always survives") {
   run::LeaseEnd lease{{}, Error{ErrorKind::unavailable, "db1:6379: no answer in time"}, false};
-  CHECK_FALSE(contains(run_exit(run::LeaseLost{lease, false, {}}).message, "survives"));
+  CHECK_FALSE(contains(run_exit(lost_end(lease)).message, "survives"));
   lease.survives = Millis(40'000);
-  CHECK(contains(run_exit(run::LeaseLost{lease, false, {}}).message,
+  CHECK(contains(run_exit(lost_end(lease)).message,
                  "no answer in time; this lease survives every outage of up to 40s, a longer --ttl "
                  "more; the command was ended"));
   // Without an outage a longer lease would not have helped.
   lease.last_error.reset();
-  CHECK_FALSE(contains(run_exit(run::LeaseLost{lease, false, {}}).message, "survives"));
+  CHECK_FALSE(contains(run_exit(lost_end(lease)).message, "survives"));
 }
 
 TEST_CASE("a command that ended by itself keeps its code, with a warning for a lost lease") {
   run::LeaseEnd lease{lock::Lost{lock::LostHow::taken, test::holder(), ""}, {}, false};
-  RunExit got = run_exit(run::Ended{run::Exited{3}, lease, {}});
+  RunExit got = run_exit(run::RunEnd{.end = run::Exited{3}, .lost = lease});
   CHECK(got.code == 3);
-  CHECK(got.severity == Severity::error);
+  CHECK(got.severity == run::Severity::error);
   check_complete(got);
   CHECK(got.message.starts_with("warning: "));
-  RunExit unreleased =
-      run_exit(run::Ended{run::Exited{0}, {}, Error{ErrorKind::unavailable, "reset"}});
+  RunExit unreleased = run_exit(run::RunEnd{.unreleased = Error{ErrorKind::unavailable, "reset"}});
   CHECK(unreleased.code == 0);
   check_complete(unreleased);
   CHECK(contains(unreleased.message, "was not confirmed"));
@@ -274,7 +291,7 @@ TEST_CASE("a command that ended by itself keeps its code, with a warning for a l
 
 TEST_CASE("a command that cannot be executed is not said to have released what it could not") {
   Error silent{ErrorKind::unavailable, "db1:6379: no answer in time"};
-  RunExit got = run_exit(run::CannotExec{ENOENT, silent});
+  RunExit got = run_exit(run::RunEnd{.exec_error = ENOENT, .unreleased = silent});
   CHECK(got.code == 127);
   CHECK(contains(got.message, "the release was not confirmed (db1:6379: no answer in time)"));
   CHECK_FALSE(contains(got.message, "released "));
@@ -292,4 +309,20 @@ TEST_CASE("an error names lock and server once") {
         "cannot acquire \"nightly\" at db1:6379: timed out; rlock doctor checks the server");
   Error denied{ErrorKind::denied, "cannot acquire \"nightly\" at db1:6379: NOPERM"};
   CHECK(run_exit(denied).message.ends_with("; rlock doctor checks the server"));
+}
+
+TEST_CASE("each cause of an end has its exit code, event and words in one row") {
+  using run::RunCause;
+  const run::LeaseEnd lease{{}, {}, true};
+  CHECK(run::cause_of(lost_end(lease)) == RunCause::lease_lost);
+  CHECK(run::row_of(RunCause::lease_lost).exit_code == kLost);
+  // A lost lease whose command ended by itself.
+  CHECK(run::cause_of(run::RunEnd{.started = true, .lost = lease}) == RunCause::command);
+  CHECK(run::row_of(RunCause::command).exit_code == run::EndRow::kOwn);
+  CHECK(run::row_of(RunCause::run_limit).exit_code == kRunLimit);
+  CHECK(run::row_of(RunCause::removed).exit_code == kBusy);
+  CHECK(run::row_of(RunCause::upgrade).exit_code == kUsage);
+  for (RunCause cause : {RunCause::no_renewal, RunCause::no_guard}) {
+    CHECK(run::row_of(cause).exit_code == exit_code(ErrorKind::system));
+  }
 }

@@ -106,7 +106,7 @@ Report report_not_acquired(const run::RunOutcome& outcome, const MessageContext&
     explained.text += context.blocking_key;
     return failure(explained, subject, context.longer);
   }
-  if (std::holds_alternative<run::LeaseLost>(outcome)) {
+  if (run::cause_of(outcome) == run::RunCause::never_started) {
     return failure({ErrorKind::lost, "the lease ended before it could be used"}, subject);
   }
   const RunExit run_exit = to_exit(outcome, context);

@@ -1,0 +1,126 @@
+// Runs in rlock, on the main thread.
+#pragma once
+
+#include <cerrno>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "lock/store.hpp"
+#include "lock/wait.hpp"
+
+// How a run ends. Each cause has a row in one table, kEnds in run_end.cpp.
+namespace rlock::run {
+
+// How the command ended by itself.
+struct Exited {
+  int code = 0;
+};
+struct Signaled {
+  int signal = 0;
+};
+using CommandEnd = std::variant<Exited, Signaled>;
+
+// Why the lease is no longer ours: the server reported it, or no renewal came through in time.
+struct LeaseEnd {
+  std::optional<lock::Lost> reported;  // by the server
+  std::optional<Error> last_error;     // without `reported`: why the last renewal failed
+  bool by_guard = false;               // rlock was stopped or starved: the guard ended the command
+  lock::LaterHolder later_holder =
+      lock::LaterHolder::unknown;  // without `reported`: who had the lock
+  Millis survives{0};  // such a lease survives every outage of up to this; 0: it was not renewed
+};
+
+// Why rlock ends a command.
+// cancel: after a request to stop, the command has ended and left processes behind, or --stop-after
+// is over. died: the command died of a signal and left processes behind.
+enum class EndCause { lease, run_limit, no_renewal, no_guard, cancel, died };
+
+// Whether a success was recorded [plan.claim.once].
+enum class Success {
+  none,  // the run was not to record any, or it is none
+  recorded,
+  pushed_out_another,  // and the least recently used key was forgotten
+  stopped,             // the command was asked to stop, and may have exited with 0 half-way
+  unconfirmed,
+};
+
+// In the place of ENOENT if the command exists: what is missing is the interpreter of a script, or
+// the loader of a program.
+inline constexpr int kNoInterpreter = ELIBACC;
+// The exit code of a shell for a command whose exec failed with this errno.
+constexpr int exec_exit_code(int error) {
+  return error == ENOENT ? 127 : 126;
+}
+
+// What became of a run that had the lock: supervise() says all but what the release adds.
+struct RunEnd {
+  CommandEnd end{};                     // of the command's process, even if its exec failed
+  bool started = false;                 // whether the process ran the command
+  int exec_error = 0;                   // errno if the command could not be executed
+  std::optional<EndCause> ended_for{};  // neither cancel nor died, which keep the command's own end
+  std::optional<LeaseEnd> lost{};       // even if that did not end the command
+  std::optional<Error> error{};         // with no_renewal and no_guard
+  std::vector<std::string> survivors{};  // what could not be ended, and why
+  bool asked_to_stop = false;            // TERM, INT, HUP or QUIT came, or was passed on
+  // By the release:
+  std::optional<Error> unreleased{};  // why it could not be confirmed
+  Success success = Success::none;
+};
+
+// A signal ended the wait: the run has left the queue, and nothing ran.
+struct WaitSignaled {
+  int signal = 0;  // 0: the wait was called off
+};
+
+// The types of `lock`: the lock was not acquired. Upgrade: a run around this one holds it in a
+// wider mode, and would be waited for in vain.
+using RunOutcome =
+    std::variant<RunEnd, lock::Busy, lock::TimedOut, lock::OwnerEnded, lock::Upgrade,
+                 lock::AlreadyDone, lock::FailedTooOften, lock::Superseded, WaitSignaled, Error>;
+
+// Why a run ends.
+enum class RunCause {
+  command,  // it ended by itself, with or without its lease
+  lease_lost,
+  never_started,  // the lease ended first
+  run_limit,
+  cannot_exec,
+  no_renewal,
+  no_guard,
+  busy,
+  timed_out,
+  removed,
+  done,
+  failures,
+  superseded,
+  upgrade,
+  signal,
+  unreachable,
+  error,
+};
+
+// notice: rlock does not print it with -q.
+enum class Severity { silent, notice, error };
+
+// What everybody learns of a cause.
+struct EndRow {
+  // Exit codes that the cause does not fix: the command's, one of --exit-code, that of the error,
+  // 128 and the signal.
+  static constexpr int kOwn = -1, kChosen = -2, kOfError = -3, kOfSignal = -4;
+
+  RunCause cause;
+  int exit_code;
+  Severity severity;         // of its message
+  std::string_view event;    // in the event log; empty: the command has run, as `exited` says
+  std::string_view history;  // without blanks; empty: `exit:N`, `signal:N`, or no row
+  std::string_view kind;     // of a JSON error; empty: that of the error
+};
+
+RunCause cause_of(const RunEnd& end);
+RunCause cause_of(const RunOutcome& outcome);
+const EndRow& row_of(RunCause cause);
+
+}  // namespace rlock::run
