@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "cli/held_locks.hpp"
 #include "cli/output/messages.hpp"
-#include "cli/settings/resolve.hpp"
+#include "cli/output/record.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
 
@@ -25,18 +24,12 @@ void mark_deadlocks(Session& session, std::vector<LockView>& locks) {
   for (LockView& lock : locks) lock.deadlock = deadlock_of(read, lock);
 }
 
-DeadlockWatch::DeadlockWatch(run::Plan& plan, Session& session, const run::Signals& signals)
+DeadlockWatch::DeadlockWatch(const run::Plan& plan, Session& session, const run::Signals& signals)
     : inspector_(session.store()),
       name_(plan.claim.name),
       signal_fd_(signals.fd()),
-      deadline_(plan.limits.deadline) {
-  if (session.format() != redis::Format::native || session.servers() > 1) return;
-  held_ = outer_holds(session);
-  if (held_.empty()) return;
-  Record record = decode_record(plan.claim.record);
-  record.holds = held_;
-  plan.claim.record = encode_record(record);
-}
+      deadline_(plan.limits.deadline),
+      held_(decode_record(plan.claim.record).holds) {}
 
 std::optional<std::string> DeadlockWatch::look(const lock::Holder& holder) {
   constexpr Millis kFirst{2000}, kAgain{2000}, kEvery{60'000}, kTimeout{300};

@@ -38,8 +38,8 @@ class RepeatedChain {
 // requests.
 class DeadlockWatch {
  public:
-  // For the wait of `plan`, whose record then names the locks that the runs around it hold.
-  DeadlockWatch(run::Plan& plan, Session& session, const run::Signals& signals);
+  // For the wait of `plan`, whose record names the locks that the runs around it hold.
+  DeadlockWatch(const run::Plan& plan, Session& session, const run::Signals& signals);
 
   // From the first reply on, at which `holder` had the lock. The warning, once.
   std::optional<std::string> look(const lock::Holder& holder);
@@ -51,7 +51,7 @@ class DeadlockWatch {
   const lock::LockName name_;
   const int signal_fd_;
   const TimePoint deadline_;
-  std::vector<Hold> held_;  // empty: there is nothing to look for
+  const std::vector<Hold> held_;  // empty: there is nothing to look for
   std::optional<TimePoint> next_;
   RepeatedChain found_;
   bool reported_ = false;

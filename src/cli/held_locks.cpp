@@ -1,13 +1,10 @@
 #include "cli/held_locks.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 
 #include "cli/output/view.hpp"
-#include "cli/settings/resolve.hpp"
 #include "lock/timing.hpp"
 #include "util/process.hpp"
 #include "util/text.hpp"
@@ -84,11 +81,6 @@ run::OuterRun outer_run(HeldRecord record, const LockAddress& address) {
   return outer;
 }
 
-std::vector<HeldRecord> records_in_environment() {
-  const char* text = system_getenv("RLOCK_HELD");
-  return decode_held(text == nullptr ? "" : text);
-}
-
 }  // namespace
 
 std::vector<HeldRecord> decode_held(std::string_view text) {
@@ -138,9 +130,10 @@ std::vector<HeldRecord> records_for_command(std::vector<HeldRecord> outer_locks,
   return outer_locks;
 }
 
-std::vector<Hold> outer_holds(const Session& session) {
+std::vector<Hold> outer_holds(const std::vector<HeldRecord>& records, const Session& session) {
   std::vector<Hold> holds;
-  for (const auto& [address, held_lock, process] : records_in_environment()) {
+  if (session.format() != redis::Format::native || session.servers() > 1) return holds;
+  for (const auto& [address, held_lock, process] : records) {
     const bool here = address.server == session.server() && address.prefix == session.prefix();
     if (!here || held_lock.limit != lock::Limit::exclusive()) continue;
     holds.push_back({address.name, held_lock.owner.text()});
@@ -148,38 +141,13 @@ std::vector<Hold> outer_holds(const Session& session) {
   return holds;
 }
 
-void set_reentry(run::Plan& plan, const Session& session, Reentry reentry) {
-  auto outer_runs = records_in_environment();
-  LockAddress address{session.server(), session.prefix(), plan.claim.name.text()};
-  // No prefix of a native lock has a brace.
-  if (session.format() != redis::Format::native) {
-    address.prefix = util::format("{{{}}}", to_string(session.format()));
+std::vector<run::OuterRun> outer_runs(const std::vector<HeldRecord>& records,
+                                      const LockAddress& address) {
+  std::vector<run::OuterRun> runs;
+  for (HeldRecord& record : find_outer_locks(records, address)) {
+    runs.push_back(outer_run(std::move(record), address));
   }
-  if (reentry == Reentry::enter) {
-    for (HeldRecord& record : find_outer_locks(outer_runs, address)) {
-      plan.outer_runs.push_back(outer_run(std::move(record), address));
-    }
-  }
-  const bool renews = plan.watchdog == lock::Watchdog::renew;
-  const Millis ttl = renews ? plan.claim.ttl : Millis(0);
-  plan.environment = [outer_runs = std::move(outer_runs), address = std::move(address),
-                      ttl](const run::HeldLock& held_lock) {
-    const Millis renewing = held_lock.nested() ? std::min(ttl, timing::kLongestNestedLease) : ttl;
-    // A name without a value takes the variable of an outer run out of the environment.
-    const uint64_t token = held_lock.token.value;
-    return std::vector<std::string>{
-        "RLOCK_NAME=" + address.name,
-        "RLOCK_OWNER=" + held_lock.owner.text(),
-        token != 0 ? util::format("RLOCK_TOKEN={}", token) : "RLOCK_TOKEN",
-        held_lock.slot != 0 ? util::format("RLOCK_SLOT={}", held_lock.slot) : "RLOCK_SLOT",
-        "RLOCK_WAITED_MS=" + std::to_string(held_lock.waited().count()),
-        "RLOCK_UNLOCKED",
-        "RLOCK_HELD=" +
-            encode_held(records_for_command(
-                outer_runs, {address, held_lock, {getpid(), BootClock::now(), renewing}})),
-        redis::kPasswordVariables[0],
-        redis::kPasswordVariables[1]};
-  };
+  return runs;
 }
 
 }  // namespace rlock::cli

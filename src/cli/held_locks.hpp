@@ -6,15 +6,10 @@
 
 #include "cli/output/record.hpp"
 #include "cli/session.hpp"
-#include "cli/settings/run_settings.hpp"
 #include "run/run.hpp"
 
 // RLOCK_HELD: the locks that a run holds, for the runs nested in its command.
 namespace rlock::cli {
-
-// Sets which runs around this one may hold the plan's lock, and what the command's environment says
-// of the locks that are held.
-void set_reentry(run::Plan& plan, const Session& session, Reentry reentry);
 
 // Which lock, and where it is.
 struct LockAddress {
@@ -42,15 +37,20 @@ struct HeldRecord {
 std::vector<HeldRecord> decode_held(std::string_view text);
 std::string encode_held(const std::vector<HeldRecord>& records);
 
-// The exclusive locks that the runs around this one hold, innermost first, where the server has the
-// same spelling.
-std::vector<Hold> outer_holds(const Session& session);
+// Of `records`, the exclusive locks that a wait for the server of `session` may be in a deadlock
+// over: where the server has the same spelling.
+std::vector<Hold> outer_holds(const std::vector<HeldRecord>& records, const Session& session);
 
 // The records that may be of the lock at `address`, one for each owner: first those with the same
 // spelling of the server, innermost first. A server has many spellings, so only the server itself
 // knows whether it is the same.
 std::vector<HeldRecord> find_outer_locks(const std::vector<HeldRecord>& records,
                                          const LockAddress& address);
+
+// The runs around this one that may hold the lock at `address`, in the order of
+// find_outer_locks().
+std::vector<run::OuterRun> outer_runs(const std::vector<HeldRecord>& records,
+                                      const LockAddress& address);
 
 // The records for a command that runs under `own`.
 std::vector<HeldRecord> records_for_command(std::vector<HeldRecord> outer_locks, HeldRecord own);

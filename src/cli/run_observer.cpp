@@ -107,22 +107,20 @@ RunObserver::RunObserver(lock::LockName name, Verbosity verbosity, std::optional
   outage_reports_.emplace(kLater);
 }
 
-TimePoint RunObserver::begin_wait(run::Plan& plan, Session& session, const run::Signals& signals,
-                                  std::optional<Millis> wait) {
-  const TimePoint start = BootClock::now();
-  plan.limits.reach = session.connect_timeout();
-  if (wait) plan.limits.deadline = start + *wait;
+void RunObserver::begin_wait(const run::Plan& plan, Session& session, const run::Signals& signals,
+                             TimePoint start) {
   give_up_at_ = plan.limits.retry_until(start, plan.claim.queueing, std::nullopt, Answered::no);
   wait_began_ = start;
   server_ = session.server();
   if (outage_reports_) outage_reports_->begin(start);
-  wait_ = wait;
   if (session.format() == redis::Format::native) history_ = &session.store();
   lock_options_ = session.lock_options();
   signal_fd_ = signals.fd();
   deadline_ = plan.limits.deadline;
+  if (deadline_ != TimePoint::max()) {
+    wait_ = std::chrono::duration_cast<Millis>(deadline_ - start);
+  }
   deadlock_.emplace(plan, session, signals);
-  return start;
 }
 
 // Where nothing is drawn at once, a wait that is shorter costs the server no read.

@@ -72,11 +72,11 @@ class RunObserver final : public run::Observer {
   RunObserver(lock::LockName name, Verbosity verbosity, std::optional<EventLog> log,
               ServiceManager manager = {});
 
-  // The wait for the lock of `plan` begins, and lasts for `wait` at most: sets the plan's limits.
-  // From here on it is also reported, but with -q, when the holder's run is expected to end, that
-  // this is later than the wait, and that runs wait for each other. Returns the present time.
-  TimePoint begin_wait(run::Plan& plan, Session& session, const run::Signals& signals,
-                       std::optional<Millis> wait);
+  // The wait for the lock of `plan` begins at `start`. From here on it is also reported, but with
+  // -q, when the holder's run is expected to end, that this is later than the wait, and that runs
+  // wait for each other.
+  void begin_wait(const run::Plan& plan, Session& session, const run::Signals& signals,
+                  TimePoint start);
 
   void queued(const lock::Queued& queued) override;
   Millis ask_again_after() const override;

@@ -266,8 +266,7 @@ Result<Session> Session::open(const Choices& choices) {
   return session;
 }
 
-Status Session::prepare(lock::AcquireCall& claim) const {
-  claim.replicas = replicas();
+Status Session::check(const lock::AcquireCall& claim) const {
   return servers() == 1 ? Done{} : lock::fits_quorum(claim);
 }
 

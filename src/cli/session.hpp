@@ -68,9 +68,8 @@ class Session {
   const lock::MakeServer& make_server() const { return make_server_; }
   Millis connect_timeout() const { return options_.connect_timeout; }
   size_t servers() const { return options_.urls.size(); }  // more than one: a quorum
-  // Sets what depends on the server. ErrorKind::usage if this kind of server cannot hold what
-  // `claim` asks for.
-  Status prepare(lock::AcquireCall& claim) const;
+  // ErrorKind::usage if this kind of server cannot hold what `claim` asks for.
+  Status check(const lock::AcquireCall& claim) const;
   uint64_t replicas() const { return options_.replicas; }  // that have to confirm a grant
 
   // The reply to the request that `start` sends, once for each attempt: a failure that may pass (a

@@ -80,7 +80,8 @@ class BackgroundRenewerProcess {
   void run() {
     HandOff hand_off;
     if (!receive_hand_off(hand_off)) return;
-    const auto settings = lease_settings(claim_, Millis(0), lock::Watchdog::renew);
+    const auto settings =
+        lease_settings(claim_.ttl, claim_.replicas, Millis(0), lock::Watchdog::renew);
     survives_ = lock::survived_outage(settings);
     SharedLease lease(settings, hand_off.granted_at, nullptr);
     Observer nobody;

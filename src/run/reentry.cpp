@@ -91,7 +91,7 @@ Result<EnterResult> request_entry(const Plan& plan, const OuterRun& outer, lock:
     if (driven == lock::PollResult::done) {
       auto reply = request->take();
       // An answer that took half the lease is asked for again.
-      bool fresh = poller.now() - sent_at < timing::usable_lease(plan.claim.ttl);
+      bool fresh = poller.now() - sent_at < timing::usable_lease(held_lock.lease(plan.claim.ttl));
       held_lock.granted_at = held_lock.asked_at = sent_at;
       if (reply && fresh) return read_reply(*reply, held_lock);
       if (!reply) transient_error = keep_answered(transient_error, std::move(reply).error());
@@ -166,6 +166,7 @@ lock::RenewCall renew_call(const lock::Claim& claim, const HeldLock& held_lock,
   call.owner = held_lock.owner;
   call.limit = held_lock.limit;
   call.min_hold = held_lock.min_hold;
+  call.ttl = held_lock.lease(claim.ttl);
   if (held_lock.nested()) {  // what the outer run asked for is not known here
     call.once.reset();
     call.supersede.reset();

@@ -20,8 +20,9 @@
 namespace rlock::run {
 namespace {
 
-lock::LeaseMonitor::Settings settings(const Plan& plan) {
-  return lease_settings(plan.claim, plan.kill_after, plan.watchdog);
+lock::LeaseMonitor::Settings settings(const Plan& plan, const HeldLock& held_lock) {
+  return lease_settings(held_lock.lease(plan.claim.ttl), plan.claim.replicas, plan.kill_after,
+                        plan.watchdog);
 }
 
 // Only where the command ended by itself: an end that rlock made is reported by its cause.
@@ -219,7 +220,7 @@ HeldLock held_lock_of(const lock::AcquireCall& claim, const lock::Acquired& acqu
 
 std::variant<TimePoint, LeaseEnd> fresh_lease(const Plan& plan, const HeldLock& held_lock,
                                               lock::LockStore& store, lock::Poller& poller) {
-  lock::LeaseMonitor monitor(settings(plan), held_lock.granted_at, poller.now());
+  lock::LeaseMonitor monitor(settings(plan, held_lock), held_lock.granted_at, poller.now());
   const Nanos left = monitor.deadline() - poller.now();
   if (left >= timing::usable_lease(plan.claim.ttl)) return held_lock.granted_at;
   LeaseEnd end;
@@ -243,10 +244,10 @@ std::variant<TimePoint, LeaseEnd> fresh_lease(const Plan& plan, const HeldLock& 
   return end;
 }
 
-lock::LeaseMonitor::Settings lease_settings(const lock::AcquireCall& claim, Millis kill_after,
+lock::LeaseMonitor::Settings lease_settings(Millis ttl, uint64_t replicas, Millis kill_after,
                                             lock::Watchdog watchdog) {
-  const Millis gap = claim.replicas > 0 ? timing::replica_clock_gap(claim.ttl) : Millis(0);
-  return {claim.ttl, kill_after, watchdog, gap};
+  const Millis gap = replicas > 0 ? timing::replica_clock_gap(ttl) : Millis(0);
+  return {ttl, kill_after, watchdog, gap};
 }
 
 Confirmed await_replicas(const Plan& plan, const HeldLock& held_lock, Error unconfirmed,
@@ -332,11 +333,11 @@ RunOutcome run_held(const RunContext& context, const HeldLock& held_lock,
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   // Where a lost lease is to be ignored the guard reacts to the death of rlock alone.
   SharedState* guard_state = context.plan.on_lost == OnLost::terminate ? &context.state : nullptr;
-  SharedLease lease(settings(context.plan), held_lock.granted_at, guard_state);
+  SharedLease lease(settings(context.plan, held_lock), held_lock.granted_at, guard_state);
   // The guard outlives the release: the next in line need not wait for its end.
   auto finish = supervise(context, held_lock, lease, guard);
   if (finish && finish->lost && context.plan.watchdog == lock::Watchdog::renew) {
-    finish->lost->survives = lock::survived_outage(settings(context.plan));
+    finish->lost->survives = lock::survived_outage(settings(context.plan, held_lock));
   }
   std::optional<Result<lock::ReleaseReply>> released;
   const bool all_gone = !finish || finish->survivors.empty();
@@ -402,35 +403,31 @@ RunOutcome without_replicas(Confirmed why) {
   return std::get<Error>(std::move(why));
 }
 
-// Makes `plan` that of an entry, where the lock is entered. nullopt: nobody around us holds it.
-std::optional<Acquisition> enter_held_lock(Plan& plan, const Connections& connections,
+// nullopt: no run around this one holds the lock.
+std::optional<Acquisition> enter_held_lock(const Plan& plan, const Connections& connections,
                                            Observer& observer, Signals& signals) {
-  Plan inside = plan;
-  inside.claim.ttl = std::min(plan.claim.ttl, timing::kLongestNestedLease);
   lock::SystemPoller poller(signals.fd());
-  auto result = enter_outer_run(inside, connections, poller, observer);
+  auto result = enter_outer_run(plan, connections, poller, observer);
   if (!result) return RunOutcome(std::move(result).error());
   if (std::holds_alternative<lock::Lost>(*result)) return std::nullopt;
   if (auto* upgrade = std::get_if<lock::Upgrade>(&*result)) return RunOutcome(*upgrade);
   int signal = signals.next_number();
   auto* entered = std::get_if<HeldLock>(&*result);
-  if (signal != 0 && entered != nullptr)
-    leave_outer_run(inside, *entered, connections.store, poller);
+  if (signal != 0 && entered != nullptr) leave_outer_run(plan, *entered, connections.store, poller);
   if (signal != 0 || entered == nullptr) return RunOutcome(WaitSignaled{signal});
   if (plan.claim.once) {
-    leave_outer_run(inside, *entered, connections.store, poller);
+    leave_outer_run(plan, *entered, connections.store, poller);
     return RunOutcome(Error{ErrorKind::usage,
                             "--once, --once-per and --once-within cannot be used inside a run that "
                             "holds the lock: give the option to that run"});
   }
-  plan = std::move(inside);
   observer.event({EventKind::entered, BootClock::now(), entered->token, {}, entered->owner});
   return std::move(*entered);
 }
 
 // `early`, if any, has its guard afterwards only where the lock was granted at once.
-Acquisition acquire_with(EarlyGuard* early, Plan& plan, lock::LockStore& store, Observer& observer,
-                         Signals& signals, int call_off) {
+Acquisition acquire_with(EarlyGuard* early, const Plan& plan, lock::LockStore& store,
+                         Observer& observer, Signals& signals, int call_off) {
   lock::SystemPoller poller(signals.fd(), call_off);
   util::SystemRandom random;
   WaitEvents events(observer, early);
@@ -442,11 +439,10 @@ Acquisition acquire_with(EarlyGuard* early, Plan& plan, lock::LockStore& store, 
     return RunOutcome(WaitSignaled{signals.next_number()});
   }
   if (acquired == nullptr) return not_acquired(std::move(*waited));
-  plan.claim.owner = acquired->owner;
   auto cancel_grant = [&](int signal, RunOutcome why) {
     events.not_granted();
     // Where no server answers the lease ends by itself, and nothing has run under it.
-    [[maybe_unused]] auto cancel_reply = wait.cancel({plan.claim.name, plan.claim.owner},
+    [[maybe_unused]] auto cancel_reply = wait.cancel({plan.claim.name, acquired->owner},
                                                      poller.now() + timing::kUnusedGrantCancelTime);
     const bool unwanted = signal != 0 || readable(call_off);
     return unwanted ? RunOutcome(WaitSignaled{signal}) : std::move(why);
@@ -480,12 +476,12 @@ Acquisition acquire_with(EarlyGuard* early, Plan& plan, lock::LockStore& store, 
 
 }  // namespace
 
-Acquisition acquire_lock(Plan& plan, lock::LockStore& store, Observer& observer, Signals& signals,
-                         int call_off) {
+Acquisition acquire_lock(const Plan& plan, lock::LockStore& store, Observer& observer,
+                         Signals& signals, int call_off) {
   return acquire_with(nullptr, plan, store, observer, signals, call_off);
 }
 
-RunOutcome hold_and_run(Plan plan, const Connections& connections, Observer& observer,
+RunOutcome hold_and_run(const Plan& plan, const Connections& connections, Observer& observer,
                         Signals& signals) {
   TRY(auto state, map_shared_state());
   const OlderChildren older_children = OlderChildren::list();

@@ -1,6 +1,7 @@
 // Runs in rlock, on the main thread.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "lock/inspector.hpp"
 #include "lock/lease.hpp"
+#include "lock/timing.hpp"
 #include "lock/wait.hpp"
 #include "run/run_end.hpp"
 #include "run/signals.hpp"
@@ -45,6 +47,10 @@ struct HeldLock {
   TimePoint asked_at{};    // when the acquisition began
 
   bool nested() const { return entry != lock::Entry::outer(); }
+  // How long its lease is, where the plan asks for `ttl`.
+  Millis lease(Millis ttl) const {
+    return nested() ? std::min(ttl, timing::kLongestNestedLease) : ttl;
+  }
   // From the first request until the one that was granted.
   Millis waited() const {
     return nested() ? Millis(0) : std::chrono::duration_cast<Millis>(granted_at - asked_at);
@@ -155,23 +161,22 @@ struct RunContext {
 
 // Runs plan.argv under the lock. Signals were blocked by `signals` before. Leaves no process,
 // thread or descriptor of its own behind.
-RunOutcome hold_and_run(Plan plan, const Connections& connections, Observer& observer,
+RunOutcome hold_and_run(const Plan& plan, const Connections& connections, Observer& observer,
                         Signals& signals);
 
 using Acquisition = std::variant<HeldLock, RunOutcome>;
 
 // Waits for plan.claim as plan.limits say. Either the lock, with at least half of its lease left,
-// or the result of the wait; then everything was cancelled as far as a server answered. With the
-// lock, plan.claim has the owner under which it was granted. Once the descriptor `call_off` is
-// readable or hung up, nobody wants the lock any more; -1 for none.
-Acquisition acquire_lock(Plan& plan, lock::LockStore& store, Observer& observer, Signals& signals,
-                         int call_off);
+// or the result of the wait; then everything was cancelled as far as a server answered. Once the
+// descriptor `call_off` is readable or hung up, nobody wants the lock any more; -1 for none.
+Acquisition acquire_lock(const Plan& plan, lock::LockStore& store, Observer& observer,
+                         Signals& signals, int call_off);
 
 // The lock as it was granted to `claim`.
 HeldLock held_lock_of(const lock::AcquireCall& claim, const lock::Acquired& acquired);
 
-// How long the leases of `claim` are counted on.
-lock::LeaseMonitor::Settings lease_settings(const lock::AcquireCall& claim, Millis kill_after,
+// How long a lease of `ttl`, which so many replicas confirm, is counted on.
+lock::LeaseMonitor::Settings lease_settings(Millis ttl, uint64_t replicas, Millis kill_after,
                                             lock::Watchdog watchdog);
 
 // From where the lease counts; or why nothing may run.

@@ -9,6 +9,7 @@
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/messages.hpp"
+#include "cli/plan.hpp"
 #include "cli/run_exit.hpp"
 #include "cli/run_observer.hpp"
 #include "cli/settings/run_settings.hpp"
@@ -79,6 +80,7 @@ class NoticeText {
 };
 
 Result<std::optional<run::BackgroundRenewer>> background_renewer_for(const RunSettings& settings,
+                                                                     const run::Plan& plan,
                                                                      const Session& session,
                                                                      run::Signals& signals) {
   if (!settings.renew_while) return std::optional<run::BackgroundRenewer>();
@@ -87,13 +89,13 @@ Result<std::optional<run::BackgroundRenewer>> background_renewer_for(const RunSe
   if (!process) {
     return Error{process.error().kind, "--renew-while: " + process.error().text};
   }
-  const NoticeText text(settings.plan.claim.name.text(), session.server(), process->pid());
+  const NoticeText text(plan.claim.name.text(), session.server(), process->pid());
   auto describe = [&](const run::Notice& notice) {
     return message_line(std::visit(text, notice), Weight::error);
   };
   TRY(auto background_renewer,
-      run::BackgroundRenewer::start(settings.plan.claim, *std::move(process), session.make_server(),
-                                    signals, describe));
+      run::BackgroundRenewer::start(plan.claim, *std::move(process), session.make_server(), signals,
+                                    describe));
   return std::optional(std::move(background_renewer));
 }
 
@@ -120,8 +122,9 @@ Report report_not_acquired(const run::RunOutcome& outcome, const MessageContext&
 }
 
 // Releases the lock: the caller did not learn its owner.
-Error released_after(Error error, const RunSettings& settings, Session& session) {
-  const lock::ReleaseCall call{settings.plan.claim.name, settings.plan.claim.owner};
+Error released_after(Error error, const run::Plan& plan, const run::HeldLock& held_lock,
+                     Session& session) {
+  const lock::ReleaseCall call{plan.claim.name, held_lock.owner};
   auto released = session.change([&](auto& store) { return store.release(call); });
   error.text += released ? "; the lock was released"
                          : util::format("; the lock will be free when its lease ends ({})",
@@ -140,35 +143,36 @@ lock::GrantReach complete_grant(lock::LockStore& store) {
   return reach ? *reach : lock::GrantReach::majority;
 }
 
-std::string lease_json(const lock::AcquireCall& claim, const run::HeldLock& held_lock) {
+std::string lease_json(lock::AcquireCall claim, const run::HeldLock& held_lock) {
+  claim.owner = held_lock.owner;
   const auto age = std::chrono::duration_cast<Millis>(BootClock::now() - held_lock.granted_at);
   const Millis left = std::max(Millis(0), claim.ttl - age);
   return acquire_json(claim, held_lock.token, held_lock.slot, left, wall_clock());
 }
 
-Result<Report> report_acquired(const run::HeldLock& held_lock, const RunSettings& settings,
+Result<Report> report_acquired(const run::HeldLock& held_lock, const run::Plan& plan,
                                std::optional<run::BackgroundRenewer> background_renewer,
                                Session& session, const Choices& choices) {
-  const lock::AcquireCall& claim = settings.plan.claim;
   const lock::GrantReach reach = complete_grant(session.store());
   if (background_renewer) {
     auto handed_off = background_renewer->hand_off(held_lock, reach);
-    if (!handed_off) return released_after(handed_off.error(), settings, session);
+    if (!handed_off) return released_after(handed_off.error(), plan, held_lock, session);
   }
-  auto printed =
-      print(choices.has(Opt::json) ? lease_json(claim, held_lock) : claim.owner.text() + "\n",
-            WithoutReader::error);
-  if (!printed) return released_after(printed.error(), settings, session);
+  auto printed = print(
+      choices.has(Opt::json) ? lease_json(plan.claim, held_lock) : held_lock.owner.text() + "\n",
+      WithoutReader::error);
+  if (!printed) return released_after(printed.error(), plan, held_lock, session);
   if (background_renewer) background_renewer->keep();
   return Report{};
 }
 
-Result<Report> acquire(RunSettings settings, Session& session, run::Signals& signals,
+Result<Report> acquire(const RunSettings& settings, Session& session, run::Signals& signals,
                        const Choices& choices) {
-  run::Plan& plan = settings.plan;
-  TRY(auto background_renewer, background_renewer_for(settings, session, signals));
+  const Environment environment = present_environment();
+  const run::Plan plan = make_plan(settings, session, environment);
+  TRY(auto background_renewer, background_renewer_for(settings, plan, session, signals));
   RunObserver observer(plan.claim.name, verbosity_of(choices), std::nullopt);
-  const TimePoint start = observer.begin_wait(plan, session, signals, settings.waiting.wait);
+  observer.begin_wait(plan, session, signals, environment.now);
   const int call_off = background_renewer ? background_renewer->fd() : -1;
   auto acquired = run::acquire_lock(plan, session.store(), observer, signals, call_off);
   observer.finish_output();
@@ -177,12 +181,12 @@ Result<Report> acquire(RunSettings settings, Session& session, run::Signals& sig
     const bool called_off = ended != nullptr && ended->signal == 0;
     if (called_off && background_renewer) return background_renewer->gone();
     MessageContext context = message_context(settings, session);
-    context.waited = std::chrono::duration_cast<Millis>(BootClock::now() - start);
+    context.waited = std::chrono::duration_cast<Millis>(BootClock::now() - environment.now);
     context.slots = slots_held(*not_acquired, plan.claim.limit, plan.claim.name, session);
     context.blocking_key = blocking_key_hint(*not_acquired, session, plan.claim.name);
     return report_not_acquired(*not_acquired, context, verbosity_of(choices));
   }
-  return report_acquired(std::get<run::HeldLock>(acquired), settings, std::move(background_renewer),
+  return report_acquired(std::get<run::HeldLock>(acquired), plan, std::move(background_renewer),
                          session, choices);
 }
 
@@ -207,10 +211,10 @@ Result<Report> acquire_command(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
   TRY(auto settings, acquire_settings(invocation));
   TRY(auto session, Session::open(choices));
-  TRY_STATUS(session.prepare(settings.plan.claim));
+  TRY_STATUS(session.check(settings.plan.claim));
   TRY(auto signals, run::Signals::take());
   const Subject subject{settings.plan.claim.name.text(), settings.plan.claim.owner.text()};
-  return reported(acquire(std::move(settings), session, signals, choices), subject);
+  return reported(acquire(settings, session, signals, choices), subject);
 }
 
 }  // namespace rlock::cli

@@ -240,10 +240,10 @@ Result<Report> doctor_command(const Invocation& invocation) {
   TRY(auto options, connection_options(choices));
   // Fails if a private server cannot be started.
   TRY(auto targets, redis::targets(options));
-  TRY(auto run, run_settings({CommandId::run, choices, {"doctor"}, {{"true"}}}, system_getenv));
-  run.plan.claim.replicas = options.replicas;
-  Doctor doctor(options,
-                run::lease_settings(run.plan.claim, run.plan.kill_after, run.plan.watchdog));
+  TRY(const auto run,
+      run_settings({CommandId::run, choices, {"doctor"}, {{"true"}}}, system_getenv));
+  Doctor doctor(options, run::lease_settings(run.plan.claim.ttl, options.replicas,
+                                             run.plan.kill_after, run.plan.watchdog));
   for (const redis::ServerTarget& target : targets) std::visit(doctor, target);
   const std::vector<Diagnosis> servers = doctor.diagnoses();
   Whole whole{doctor.independence()};

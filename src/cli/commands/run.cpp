@@ -3,10 +3,10 @@
 
 #include "cli/commands/blocking_key.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/held_locks.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/view.hpp"
+#include "cli/plan.hpp"
 #include "cli/run_exit.hpp"
 #include "cli/run_observer.hpp"
 #include "cli/settings/run_settings.hpp"
@@ -163,23 +163,20 @@ run::RunOutcome run_unlocked(run::Plan plan, RunObserver& observer, run::Signals
   plan.unlocked = true;
   NoStore store;
   UnlockedObserver unlocked(observer);
-  return run::hold_and_run(std::move(plan), {store, [] { return std::make_unique<NoStore>(); }, {}},
-                           unlocked, signals);
+  return run::hold_and_run(plan, {store, [] { return std::make_unique<NoStore>(); }, {}}, unlocked,
+                           signals);
 }
 
-int run_under_lock(RunSettings settings, Session& session, run::Signals& signals,
+int run_under_lock(const RunSettings& settings, Session& session, run::Signals& signals,
                    Verbosity verbosity, std::optional<EventLog> log) {
-  run::Plan& plan = settings.plan;
-  const lock::AcquireCall claim = plan.claim;
+  const Environment environment = present_environment();
+  const run::Plan plan = make_plan(settings, session, environment);
+  const lock::AcquireCall& claim = plan.claim;
   const lock::LockName& name = claim.name;
-  set_reentry(plan, session, settings.reentry);
   MessageContext context = message_context(settings, session);
   RunObserver observer(name, verbosity, std::move(log), service_manager());
 
-  if (settings.fail_open) {
-    plan.limits.unreached = settings.fail_open->after.value_or(session.connect_timeout());
-  }
-  const TimePoint start = observer.begin_wait(plan, session, signals, settings.waiting.wait);
+  observer.begin_wait(plan, session, signals, environment.now);
   run::RunOutcome outcome = run::hold_and_run(
       plan, {session.store(), session.make_server(), session.make_server()}, observer, signals);
   if (settings.fail_open && no_server_answered(outcome)) {
@@ -188,12 +185,12 @@ int run_under_lock(RunSettings settings, Session& session, run::Signals& signals
     observer.report_attempt_end(to_exit(outcome, context).event, error.text);
     print_message(unlocked_warning(error, context));
     context.unlocked = true;
-    outcome = run_unlocked(std::move(plan), observer, signals);
+    outcome = run_unlocked(plan, observer, signals);
   }
   if (std::holds_alternative<run::WaitSignaled>(outcome)) observer.keep_line();
   observer.finish_output();
   const TimePoint end = BootClock::now();
-  context.waited = std::chrono::duration_cast<Millis>(end - start);
+  context.waited = std::chrono::duration_cast<Millis>(end - environment.now);
   const auto hold = observer.hold();
   context.ran = std::chrono::duration_cast<Millis>(end - (hold ? hold->at : end));
   if (run::LeaseEnd* lease = lost_lease(outcome)) {
@@ -213,12 +210,12 @@ Result<Report> run_command(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
   TRY(auto settings, run_settings(invocation, system_getenv));
   TRY(auto session, Session::open(choices));
-  TRY_STATUS(session.prepare(settings.plan.claim));
+  TRY_STATUS(session.check(settings.plan.claim));
   warn_without_proc(settings.plan);
   auto log = open_log(settings, session);
   TRY(auto signals, run::Signals::take());
-  return Report{.code = run_under_lock(std::move(settings), session, signals, verbosity_of(choices),
-                                       std::move(log))};
+  return Report{
+      .code = run_under_lock(settings, session, signals, verbosity_of(choices), std::move(log))};
 }
 
 }  // namespace rlock::cli
