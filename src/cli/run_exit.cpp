@@ -20,14 +20,15 @@ namespace {
 
 // `"nightly" at db1:6379`
 std::string lock_at(const MessageContext& context) {
-  return util::format("{} at {}", in_quotes(context.name), util::printable(context.server));
+  return util::format("{} at {}", in_quotes(context.name()),
+                      util::printable(context.session.server()));
 }
 
 // Errors of a server name the lock and the server already; errors of fork and the like do not.
 std::string error_text(const Error& error, const MessageContext& context) {
   std::string text = util::printable(error.text);
-  bool has_name = error.text.find(in_quotes(context.name)) != error.text.npos;
-  bool has_server = error.text.find(context.server) != error.text.npos;
+  bool has_name = error.text.find(in_quotes(context.name())) != error.text.npos;
+  bool has_server = error.text.find(context.session.server()) != error.text.npos;
   return has_name && has_server ? text : util::format("{}: {}", lock_at(context), text);
 }
 
@@ -155,13 +156,14 @@ class EndText {
   }
 
   std::string operator()(const lock::AlreadyDone& done) const {
-    return util::format("{} was done {}{}", in_quotes(context_.name),
-                        done_phrase(done, context_.once, wall_clock()),
-                        zone_warning(done, context_.once));
+    return util::format("{} was done {}{}", in_quotes(context_.name()),
+                        done_phrase(done, context_.claim().once, wall_clock()),
+                        zone_warning(done, context_.claim().once));
   }
 
   std::string operator()(const lock::FailedTooOften& failed) const {
-    const bool has_key = context_.once && context_.once->kind == lock::OnceKind::key;
+    const bool has_key =
+        context_.claim().once && context_.claim().once->kind == lock::OnceKind::key;
     return util::format(
         "{} failed {} {} and is not tried again (--max-failures); see {}, and to try it again: {}",
         lock_at(context_), failed.times, failed.times == 1 ? "time" : "times",
@@ -169,8 +171,9 @@ class EndText {
   }
 
   std::string operator()(const lock::Superseded& newer) const {
+    const auto& asked = context_.claim().supersede;
     const std::string own =
-        context_.number ? util::format(": number {}", *context_.number) : std::string();
+        asked && asked->number ? util::format(": number {}", *asked->number) : std::string();
     // The numbers of a CI system may begin again at 1.
     const std::string restart =
         newer.granted.ms > 0 ? "; if the numbers have started again: " + command_line("forget")
@@ -186,7 +189,7 @@ class EndText {
   }
 
   std::string operator()(const lock::Upgrade&) const {
-    if (context_.format == redis::Format::native) {
+    if (context_.session.format() == redis::Format::native) {
       return util::format(
           "{}: the outer run holds this lock shared or with more slots, so this run would wait "
           "forever; use the same mode in both runs",
@@ -195,13 +198,14 @@ class EndText {
     return util::format(
         "{}: the outer run holds this lock, so this run would wait forever; the {} format has no "
         "re-entry",
-        lock_at(context_), to_string(context_.format));
+        lock_at(context_), to_string(context_.session.format()));
   }
 
   std::string operator()(const run::WaitSignaled&) const { return {}; }
 
   std::string operator()(const Error& error) const {
-    return error_text(error, context_) + next_step(error, context_.longer) + context_.blocking_key;
+    return error_text(error, context_) + next_step(error, context_.longer()) +
+           context_.blocking_key;
   }
 
  private:
@@ -209,7 +213,7 @@ class EndText {
   std::string command_text(const run::RunEnd& end) const {
     std::string text;
     const auto* signaled = std::get_if<run::Signaled>(&end.end);
-    if (context_.report && own_code(end) != 0) {
+    if (context_.settings.report && own_code(end) != 0) {
       text = failure_report(end);
     } else if (signaled != nullptr && signaled->signal == SIGKILL) {
       text = util::format("{}: the command was {}", lock_at(context_), util::killed_by(SIGKILL));
@@ -232,7 +236,8 @@ class EndText {
 
   std::string run_limit_text(const run::RunEnd& end) const {
     std::string message = lock_at(context_) + ": the command ran longer than --max-run";
-    if (context_.max_run) message += " " + util::format_duration(*context_.max_run);
+    if (context_.settings.plan.max_run)
+      message += " " + util::format_duration(*context_.settings.plan.max_run);
     if (end.survivors.empty()) message += " and was ended";
     if (context_.unlocked) message += " (it ran without the lock: --fail-open)";
     if (end.lost) message += "; the lock was lost: " + lease_end_text(*end.lost);
@@ -243,9 +248,10 @@ class EndText {
     const std::string lock = end.unreleased      ? ": " + unreleased_text(*end.unreleased)
                              : context_.unlocked ? " was not locked (--fail-open)"
                                                  : " was released";
-    return util::format("cannot run \"{}\": {}; {}{}", util::printable(context_.command),
+    return util::format("cannot run \"{}\": {}; {}{}",
+                        util::printable(context_.settings.plan.argv.front()),
                         end.exec_error == run::kNoInterpreter
-                            ? missing_interpreter(context_.command)
+                            ? missing_interpreter(context_.settings.plan.argv.front())
                             : std::strerror(end.exec_error),
                         lock_at(context_), lock);
   }
@@ -271,7 +277,7 @@ class EndText {
   // `"nightly" failed on web4: exit 3 after 12m`
   std::string failure_report(const run::RunEnd& end) const {
     const auto* exited = std::get_if<run::Exited>(&end.end);
-    return util::format("{} failed on {}: {} {} after {}", in_quotes(context_.name),
+    return util::format("{} failed on {}: {} {} after {}", in_quotes(context_.name()),
                         util::printable(own_record().host.value_or("this host")),
                         exited != nullptr ? "exit" : "signal",
                         exited != nullptr ? exited->code : std::get<run::Signaled>(end.end).signal,
@@ -306,7 +312,7 @@ class EndText {
   std::string success_text(const run::RunEnd& ended) const {
     const auto* exited = std::get_if<run::Exited>(&ended.end);
     const bool unlocked = context_.unlocked && exited != nullptr && exited->code == 0;
-    if (!context_.once) return {};
+    if (!context_.claim().once) return {};
     switch (unlocked ? run::Success::unconfirmed : ended.success) {
       case run::Success::unconfirmed:
         return "its success is not recorded; it may run again";
@@ -322,10 +328,12 @@ class EndText {
     return {};
   }
 
-  std::string typed_key() const { return util::printable(util::shell_quoted(context_.once->key)); }
+  std::string typed_key() const {
+    return util::printable(util::shell_quoted(context_.claim().once->key));
+  }
   std::string command_line(std::string_view command, const std::string& option = {}) const {
-    return util::format("rlock {}{}{} {}", command, context_.lock_options, option,
-                        typed_name(context_.name));
+    return util::format("rlock {}{}{} {}", command, context_.session.lock_options(), option,
+                        typed_name(context_.name()));
   }
   // For who finds the lock busy, or closed.
   std::string what_to_do(const std::optional<lock::Holder>& holder) const {
@@ -341,9 +349,9 @@ class EndText {
 
   // Of a run that --max-queue kept out of the queue.
   std::string full_queue(uint64_t waiters) const {
-    if (!context_.max_queue || waiters < *context_.max_queue) return {};
+    if (!context_.claim().max_queue || waiters < *context_.claim().max_queue) return {};
     return util::format(" and has {} {} waiting (--max-queue {})", waiters,
-                        waiters == 1 ? "run" : "runs", *context_.max_queue);
+                        waiters == 1 ? "run" : "runs", *context_.claim().max_queue);
   }
 
   const MessageContext& context_;
@@ -351,22 +359,9 @@ class EndText {
 
 }  // namespace
 
-MessageContext message_context(const RunSettings& settings, const Session& session) {
-  const run::Plan& plan = settings.plan;
-  const bool waits = plan.claim.queueing == lock::Queueing::wait;
-  const std::string_view longer_wait = settings.waiting.wait ? kLongerWait : kSomeWait;
-  return {.name = plan.claim.name.text(),
-          .server = session.server(),
-          .lock_options = session.lock_options(),
-          .command = plan.argv.empty() ? "" : plan.argv.front(),
-          .codes = settings.waiting.codes,
-          .once = plan.claim.once,
-          .number = plan.claim.supersede ? plan.claim.supersede->number : std::nullopt,
-          .max_queue = plan.claim.max_queue,
-          .max_run = plan.max_run,
-          .longer = waits ? longer_wait : kLongerConnect,
-          .report = settings.report,
-          .format = session.format()};
+std::string_view MessageContext::longer() const {
+  if (claim().queueing != lock::Queueing::wait) return kLongerConnect;
+  return settings.waiting.wait ? kLongerWait : kSomeWait;
 }
 
 std::string slots_text(const lock::Snapshot& lock, lock::Limit own) {
@@ -394,9 +389,9 @@ std::string slots_held(const run::RunOutcome& outcome, lock::Limit own, const lo
 }
 
 std::string unlocked_warning(const Error& error, const MessageContext& context) {
-  return util::format("warning: {}; running without the lock (--fail-open){}",
-                      error_text(error, context),
-                      context.once ? ", and not only once: nothing is recorded as done" : "");
+  return util::format(
+      "warning: {}; running without the lock (--fail-open){}", error_text(error, context),
+      context.claim().once ? ", and not only once: nothing is recorded as done" : "");
 }
 
 std::string lease_end_text(const run::LeaseEnd& lease) {
@@ -417,7 +412,7 @@ std::string lease_end_text(const run::LeaseEnd& lease) {
 RunExit to_exit(const run::RunOutcome& outcome, const MessageContext& context) {
   const run::RunCause cause = run::cause_of(outcome);
   const run::EndRow& row = run::row_of(cause);
-  RunExit end{.code = exit_code_of(cause, outcome, context.codes),
+  RunExit end{.code = exit_code_of(cause, outcome, context.settings.waiting.codes),
               .signal = signal_of(cause, outcome),
               .severity = row.severity,
               .message = std::visit(EndText(context), outcome),
@@ -426,7 +421,7 @@ RunExit to_exit(const run::RunOutcome& outcome, const MessageContext& context) {
               .holder = holder_of(outcome)};
   // Warnings are printed even with --quiet.
   const auto* done = std::get_if<lock::AlreadyDone>(&outcome);
-  const bool warns = done != nullptr && !zone_warning(*done, context.once).empty();
+  const bool warns = done != nullptr && !zone_warning(*done, context.claim().once).empty();
   if (warns || (cause == run::RunCause::command && !end.message.empty())) {
     end.severity = run::Severity::error;
   }

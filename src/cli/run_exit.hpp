@@ -10,28 +10,21 @@
 
 namespace rlock::cli {
 
-// What the messages are about, and what the user asked for.
+// What the messages are about: what the user asked for, and what the run has shown.
 struct MessageContext {
-  std::string name{};
-  std::string server{};
-  std::string lock_options{};  // of Session
-  std::string command{};       // argv[0]
-  ExitCodes codes{};
-  std::optional<lock::Once> once{};  // how a success is to be recorded
-  std::optional<uint64_t> number{};  // of --supersede
-  std::optional<uint64_t> max_queue{};
-  std::optional<Millis> max_run{};
-  std::string slots{};  // `2 of 2 slots are held`, of a busy lock that has them
-  std::string_view longer = kLongerConnect;  // what makes rlock try for longer
-  bool report = false;                       // --report: a failure of the command has a line
+  const RunSettings& settings;
+  const Session& session;
   Millis waited{0};
   Millis ran{0};
-  redis::Format format = redis::Format::native;
+  std::string slots{};         // `2 of 2 slots are held`, of a busy lock that has them
   std::string blocking_key{};  // what else keeps everybody from the lock: `; the key …`
   bool unlocked = false;       // --fail-open: no server answered
+
+  const lock::AcquireCall& claim() const { return settings.plan.claim; }
+  const std::string& name() const { return claim().name.text(); }
+  // What makes rlock try for longer.
+  std::string_view longer() const;
 };
-// Without what the run itself has yet to show.
-MessageContext message_context(const RunSettings& settings, const Session& session);
 
 // How rlock ends: by a signal or with an exit code, and the one line that it prints.
 struct RunExit {

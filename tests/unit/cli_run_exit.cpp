@@ -17,12 +17,35 @@ using test::contains;
 
 namespace {
 
-MessageContext context() {
-  return {.name = "nightly",
-          .server = "db1:6379",
-          .command = "backup",
-          .max_run = Millis(600'000),
-          .waited = Millis(3'000)};
+const Session& session() {
+  static const Session at_db1 = [] {
+    redis::OpenOptions options;
+    options.urls = *redis::parse_urls({"redis://db1:6379"});
+    auto opened = Session::open(std::move(options));
+    return *std::move(opened);
+  }();
+  return at_db1;
+}
+
+// What a user asked of a run.
+struct Asked {
+  RunSettings settings{.plan = {.claim = {{.name = *lock::LockName::parse("nightly"),
+                                           .owner = *lock::Owner::parse(test::kOwner)}},
+                                .limits = {},
+                                .argv = {"backup"},
+                                .environment = {},
+                                .max_run = Millis(600'000)}};
+  bool unlocked = false;
+
+  lock::AcquireCall& claim() { return settings.plan.claim; }
+  MessageContext context() const {
+    return {
+        .settings = settings, .session = session(), .waited = Millis(3'000), .unlocked = unlocked};
+  }
+};
+
+RunExit to_exit(const run::RunOutcome& outcome, const Asked& asked) {
+  return cli::to_exit(outcome, asked.context());
 }
 
 // Of a command that ran until its lease was gone.
@@ -34,7 +57,7 @@ run::RunEnd lost_end(run::LeaseEnd lease, std::vector<std::string> survivors = {
 }
 
 RunExit run_exit(const run::RunOutcome& outcome) {
-  return to_exit(outcome, context());
+  return to_exit(outcome, Asked{});
 }
 
 // Each message names the lock and the server and is one printable line.
@@ -80,7 +103,7 @@ TEST_CASE(
 }
 
 TEST_CASE("no message of a command that ran without the lock speaks of a lock that is held") {
-  MessageContext unlocked = context();
+  Asked unlocked;
   unlocked.unlocked = true;
   const std::vector<std::string> survivors{"process 5 (other)"};
   const Error none{ErrorKind::system, "cannot start the guard: fork: no"};
@@ -129,14 +152,14 @@ TEST_CASE("a skip names the holder and is a notice, not an error") {
                  "(reason: release 7)"));
   }
   CHECK(contains(run_exit(lock::TimedOut{}).message, "still busy after 3s"));
-  MessageContext spaced = context();
-  spaced.name = "a b";
+  Asked spaced;
+  spaced.claim().name = *lock::LockName::parse("a b");
   CHECK(to_exit(lock::Busy{}, spaced).message.ends_with("; see rlock status 'a b'"));
 }
 
 TEST_CASE("work that was done before is a success of its own, and says whose") {
-  MessageContext once = context();
-  once.once = lock::Once{lock::OnceKind::key, "v17", {}, {}};
+  Asked once;
+  once.claim().once = lock::Once{lock::OnceKind::key, "v17", {}, {}};
   const std::string record = encode_record({"web3", "cron", 812, {}, {}, {}});
   const lock::ServerTime at{wall_clock().ms - 40 * 60'000};
   lock::AlreadyDone done{at, Millis(250'000), record};
@@ -145,11 +168,11 @@ TEST_CASE("work that was done before is a success of its own, and says whose") {
   CHECK(got.severity == run::Severity::notice);
   CHECK(got.message == "\"nightly\" was done by web3 40m ago, at " + utc_time(at) +
                            " (took 4m10s), with the KEY \"v17\"");
-  once.codes = {.done = 9, .failures = 7};
+  once.settings.waiting.codes = {.done = 9, .failures = 7};
   CHECK(to_exit(lock::AlreadyDone{}, once).code == 9);
   CHECK(to_exit(lock::AlreadyDone{}, once).message ==
         "\"nightly\" was done by another run, with the KEY \"v17\"");
-  once.once = lock::Once{lock::OnceKind::period, "day:2026-11-21", {}, {}};
+  once.claim().once = lock::Once{lock::OnceKind::period, "day:2026-11-21", {}, {}};
   CHECK(to_exit(lock::AlreadyDone{{}, {}, encode_record({{}, {}, {}, "./job", {}, {}}), {}}, once)
             .message == "\"nightly\" was done by another run, for day 2026-11-21: ./job");
   got = to_exit(lock::FailedTooOften{3}, once);
@@ -159,8 +182,8 @@ TEST_CASE("work that was done before is a success of its own, and says whose") {
 }
 
 TEST_CASE("who is superseded names the newer one") {
-  MessageContext deploy = context();
-  deploy.codes.superseded = 8;
+  Asked deploy;
+  deploy.settings.waiting.codes.superseded = 8;
   const std::string record = encode_record({"runner7", "ci", 812, {}, {}, {}});
   RunExit got = to_exit(lock::Superseded{record}, deploy);
   CHECK(got.code == 8);
@@ -170,7 +193,7 @@ TEST_CASE("who is superseded names the newer one") {
   CHECK_FALSE(contains(got.message, "number"));
   CHECK(contains(to_exit(lock::Superseded{}, deploy).message, "a newer run"));
   // The number is in the reply, or in the record of the newer one.
-  deploy.number = 3;
+  deploy.claim().supersede = lock::Supersede{3};
   const lock::ServerTime three_days_ago{wall_clock().ms - int64_t{3} * 24 * 3600 * 1000 - 1000};
   got = to_exit(lock::Superseded{record, 57, three_days_ago, {}}, deploy);
   CHECK(contains(got.message,
@@ -186,8 +209,8 @@ TEST_CASE("who is superseded names the newer one") {
 }
 
 TEST_CASE("a success that is not recorded is a warning, and the exit code stays") {
-  MessageContext once = context();
-  once.once.emplace();
+  Asked once;
+  once.claim().once.emplace();
   using run::Success;
   for (auto [success, text] : {std::pair{Success::unconfirmed, "it may run again"},
                                {Success::stopped, "was asked to stop"},
@@ -204,7 +227,7 @@ TEST_CASE("a success that is not recorded is a warning, and the exit code stays"
   CHECK(contains(to_exit(run::RunEnd{}, once).message, "it may run again"));
   CHECK_FALSE(contains(to_exit(run::RunEnd{.end = run::Exited{1}}, once).message, "run again"));
   const Error gone{ErrorKind::unavailable, "connection refused"};
-  CHECK(contains(unlocked_warning(gone, once), "nothing is recorded as done"));
+  CHECK(contains(unlocked_warning(gone, once.context()), "nothing is recorded as done"));
 }
 
 TEST_CASE("a removed waiter learns who removed it and why") {

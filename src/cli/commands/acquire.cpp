@@ -102,11 +102,11 @@ Result<std::optional<run::BackgroundRenewer>> background_renewer_for(const RunSe
 // Reports why the lock was not acquired, as `run` does for a command that did not start.
 Report report_not_acquired(const run::RunOutcome& outcome, const MessageContext& context,
                            Verbosity verbosity) {
-  const Subject subject{context.name};
+  const Subject subject{context.name()};
   if (const auto* error = std::get_if<Error>(&outcome)) {
     Error explained = *error;
     explained.text += context.blocking_key;
-    return failure(explained, subject, context.longer);
+    return failure(explained, subject, context.longer());
   }
   if (run::cause_of(outcome) == run::RunCause::never_started) {
     return failure({ErrorKind::lost, "the lease ended before it could be used"}, subject);
@@ -180,7 +180,7 @@ Result<Report> acquire(const RunSettings& settings, Session& session, run::Signa
     const auto* ended = std::get_if<run::WaitSignaled>(not_acquired);
     const bool called_off = ended != nullptr && ended->signal == 0;
     if (called_off && background_renewer) return background_renewer->gone();
-    MessageContext context = message_context(settings, session);
+    MessageContext context{settings, session};
     context.waited = std::chrono::duration_cast<Millis>(BootClock::now() - environment.now);
     context.slots = slots_held(*not_acquired, plan.claim.limit, plan.claim.name, session);
     context.blocking_key = blocking_key_hint(*not_acquired, session, plan.claim.name);

@@ -173,7 +173,7 @@ int run_under_lock(const RunSettings& settings, Session& session, run::Signals& 
   const run::Plan plan = make_plan(settings, session, environment);
   const lock::AcquireCall& claim = plan.claim;
   const lock::LockName& name = claim.name;
-  MessageContext context = message_context(settings, session);
+  MessageContext context{settings, session};
   RunObserver observer(name, verbosity, std::move(log), service_manager());
 
   observer.begin_wait(plan, session, signals, environment.now);
