@@ -26,7 +26,7 @@ def rows():
     for rule, world, check in re.findall(rf"\bmutant\(\s*{STRING},\s*{STRING},\s*Check::(\w+)",
                                          (TESTS / "simulation/mutants.cpp").read_text()):
         yield "simulation", rule, f'"{check}" in the world {world}'
-    tests = "".join(path.read_text() for path in (TESTS / "supervision").glob("*_test.py"))
+    tests = "".join(path.read_text() for path in TESTS.glob("*/*_test.py"))
     for path in sorted((TESTS / "mutants").glob("*/*.patch")):
         folder, name = path.parent.name, path.stem
         rule = path.read_text().partition("\n")[0].rstrip(".")
@@ -76,7 +76,8 @@ def main():
     table = list(rows())
     for folder, rule, caught_by in table:
         print(f"{folder}: {rule}: {caught_by or 'NOTHING catches it'}")
-    counts = {folder: sum(row[0] == folder for row in table) for folder in ("contract", "model", "simulation", "chaos", "supervision")}
+    counts = {folder: sum(row[0] == folder for row in table) for folder in ("contract", "model", "simulation", "chaos", "supervision",
+                                                                                   "compat")}
     print(", ".join(f"{count} of {folder}" for folder, count in counts.items()))
     gone = list(lost(table))
     for rule, why in gone:
