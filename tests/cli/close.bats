@@ -185,6 +185,7 @@ close_at() {
   run "-$code" --separate-stderr rlock close -u "unix://$here/$socket" deploy --for 1h
 }
 
+# bats test_tags=one_program
 @test "no answer while it is closed: 69, and it may be closed; after a look that failed it is not" {
   close_at 0 all
   # It looks before it closes.
