@@ -1,28 +1,43 @@
 #!/bin/bash
-# apt.sh [SUITE…]: the .deb in a bare Debian of each SUITE (bookworm), from a signed repository: installed, its main job, upgraded
-# and downgraded while a lock is held, purged, and what it leaves. DEB is the package; without it packaging/package.sh makes one. A
-# suite whose redis-server is older than 6.2 needs the URL of another one.
+# apt.sh [SUITE…]: the .deb in a bare Debian of each SUITE (bookworm), from a signed repository: installed, its main job, upgraded to another
+# program and downgraded while a lock is held, purged, and what it leaves. DEB is the package; without it packaging/package.sh makes one. LATER is
+# that of a later version; without it, it is made of today's source and tests/compat/later.patch. A suite whose redis-server is older than 6.2
+# needs the URL of another one.
 #
 # On Ubuntu: MIRROR=URL COMPONENTS=main,universe KEYRING=.../ubuntu-archive-keyring.gpg apt.sh noble
 set -euo pipefail
 
 # shellcheck source=guest.bash
 . "$(dirname "$(realpath "$0")")/guest.bash"
+# shellcheck source=../source.sh
+. "$top/packaging/source.sh"
 
-# The same package again as a later version, with another default in its configuration file.
+# Another program, which stores more, as the next version, with another default in its configuration file.
+unpack_later() (
+  pack_source "$folder/source.tar.gz" &&
+    tar -xzf "$folder/source.tar.gz" -C "$folder" &&
+    cd "$later" &&
+    patch --batch --forward --fuzz=0 -p1 <tests/compat/later.patch &&
+    sed -i "s/^project(rlock VERSION $version /project(rlock VERSION $next /" CMakeLists.txt &&
+    sed -i "1s/^rlock ($version-/rlock ($next-/" packaging/debian/changelog &&
+    echo '# The later version.' >>packaging/rlock.toml.example
+)
+
 make_later() {
-  dpkg-deb --raw-extract "$DEB" "$folder/later" &&
-    sed -i "s/^Version: .*/Version: $new/" "$folder/later/DEBIAN/control" &&
-    echo '# The later version.' >>"$folder/later/etc/rlock/rlock.toml" &&
-    dpkg-deb --root-owner-group --build "$folder/later" "$folder/rlock_${new}_$(dpkg-deb --field "$DEB" Architecture).deb"
+  later=$folder/rlock-$version
+  quietly "Unpacking the source of a later version" unpack_later
+  # Not of a commit.
+  RLOCK_COMMIT="" "$later/packaging/package.sh" DEB >&2
+  LATER=$(ls "$later"/build/package/rlock_*.deb)
 }
 
-install_packages mmdebstrap dpkg-dev gnupg
+install_packages mmdebstrap dpkg-dev gnupg patch
+version=$(source_version) next=$(source_version | awk -F . '{ print $1 "." $2 + 1 ".0" }')
 DEB=${DEB:-$(package DEB)}
-old=$(dpkg-deb --field "$DEB" Version)
-new=$old+later
-quietly "Packing a later version" make_later
-make_repositories "$DEB" "$folder"/rlock_*.deb
+[ -n "${LATER:-}" ] || make_later
+old=$(dpkg-deb --field "$DEB" Version) new=$(dpkg-deb --field "$LATER" Version)
+dpkg --compare-versions "$old" lt "$new" || { say "$LATER is no later version than $DEB" >&2 && exit 1; }
+make_repositories "$DEB" "$LATER"
 for suite in "${@:-bookworm}"; do
   in_bare "$suite" apt_guest.sh "$old" "$new" "${URL:-}"
 done

@@ -72,11 +72,20 @@ expect_held() {
   expect 75 rlock run -n held -- echo never
 }
 
+# One of the program that is installed now waits, too.
+queue_up_again() {
+  rlock run -t 5s held -- sh -c "echo \$RLOCK_TOKEN >$scratch/third" >"$scratch/newcomer" 2>&1 &
+  newcomer=$!
+  await sh -c 'rlock queue --json held | grep -q "\"position\": *2"'
+}
+
 release_lock() {
   echo >"$scratch/go"
   wait "$holder" || fail "the holder failed: $(cat "$scratch/holder")"
   wait "$waiter" || fail "the waiter failed: $(cat "$scratch/waiter")"
+  wait "$newcomer" || fail "the waiter of the later version failed: $(cat "$scratch/newcomer")"
   [ "$(cat "$scratch/second")" -gt "$(cat "$scratch/first")" ] || fail "the waiter's token is no larger"
+  [ "$(cat "$scratch/third")" -gt "$(cat "$scratch/second")" ] || fail "the later version's token is no larger"
 }
 
 # upgrades VERSION COMMAND…: by the command, from /srv/new, which use_repository chooses; `version` prints what is installed.
@@ -90,6 +99,7 @@ upgrades() {
   [ "$(version)" = "$to" ] || fail "version $(version)"
   expect 0 grep -F "is the admin's" /etc/rlock/rlock.toml
   expect_held
+  queue_up_again
   step "upgraded while a run held the lock and one waited: both went on, and the admin's configuration file is as it was"
 }
 
@@ -101,7 +111,7 @@ downgrades() {
   [ "$(version)" = "$to" ] || fail "version $(version)"
   expect_held
   release_lock
-  step "downgraded while it was held, then handed over to the waiter"
+  step "downgraded while it was held, then handed over to the waiters of both versions, in their order"
 }
 
 # expect_left PATTERN: every file that was not among those of $scratch/before fits it.
