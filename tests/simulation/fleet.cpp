@@ -6,6 +6,7 @@
 #include "lock/poller.hpp"
 #include "lock/quorum/quorum.hpp"
 #include "redis/link/connection.hpp"
+#include "simulation/other_scripts.hpp"
 
 namespace rlock::sim {
 namespace {
@@ -24,6 +25,13 @@ constexpr size_t kKeysEach = 10;
 fake::ScriptEngine& engine() {
   static fake::ScriptEngine one;
   return one;
+}
+
+redis::Scripts scripts_of_another_version() {
+  const auto all = other_scripts();
+  const auto script = [&all](size_t i) { return lua::Script{all.at(i).sha1, all.at(i).text}; };
+  return {script(0), script(1), script(2), script(3), script(4),
+          script(5), script(6), script(7), script(8)};
 }
 
 class Fleet {
@@ -50,6 +58,7 @@ class Fleet {
   std::unique_ptr<lock::LockServer> open_member(Process& process, Server& server);
   void on_script(const Server& server, const Command& words, const Reply& reply);
   void note_broken(const Command& words, const Reply& reply);
+  const redis::Scripts& scripts_of(const Process& process) const;
   std::shared_ptr<redis::MemberRegistry>& registry_of(const Process& process);
   void end_everything();
   void run_to_the_end();
@@ -61,6 +70,8 @@ class Fleet {
   Wanted wanted_;
   World world_;
   test::ScriptSet scripts_;
+  redis::Scripts other_scripts_ = scripts_of_another_version();
+  std::vector<lua::Script> known_scripts_;  // by servers: of both versions
   Network network_;
   Ledger ledger_;
   Outcome outcome_;
@@ -79,6 +90,7 @@ Fleet::Fleet(const Scenario& scenario, const Broken& broken, const Wanted& wante
       wanted_(wanted),
       world_(scenario.seed),
       scripts_(broken.scripts),
+      known_scripts_(scripts_.for_servers()),
       network_(world_, setting_.rates),
       ledger_(world_, scenario),
       clients_(scenario.runs.size()),
@@ -87,6 +99,7 @@ Fleet::Fleet(const Scenario& scenario, const Broken& broken, const Wanted& wante
   network_.on_mishap([this](uint64_t process) {
     if (process < clients_.size()) ledger_.note_mishap(process);
   });
+  for (const auto& script : other_scripts()) known_scripts_.push_back({script.sha1, script.text});
   make_hosts();
   make_servers();
   schedule_runs();
@@ -106,7 +119,7 @@ void Fleet::make_servers() {
     Chance chance(scenario_.seed, 6, i);
     const int64_t ppm = random_drift(chance, setting_);
     const Nanos skew = chance.between(-setting_.skew, setting_.skew);
-    Server& server = servers_.emplace_back(world_, network_, engine(), scripts_.for_servers(), i,
+    Server& server = servers_.emplace_back(world_, network_, engine(), known_scripts_, i,
                                            Clock(kEpoch + skew, ppm));
     server.on_script([this](const Server& one, const Command& words, const Reply& reply) {
       on_script(one, words, reply);
@@ -143,14 +156,20 @@ std::shared_ptr<redis::MemberRegistry>& Fleet::registry_of(const Process& proces
   return process.number() < registries_.size() ? registries_[process.number()] : none;
 }
 
+const redis::Scripts& Fleet::scripts_of(const Process& process) const {
+  const bool other = setting_.versions > 1 && Chance(scenario_.seed, 7, process.number()).with(0.5);
+  return other ? other_scripts_ : scripts_.for_stores();
+}
+
 std::unique_ptr<lock::LockServer> Fleet::open_member(Process& process, Server& server) {
   LinkOptions options;
   options.member = setting_.servers > 1;
   options.counts_everybody = broken_.client == ClientRule::passes_over_members_that_restarted;
   options.sentinels = setting_.sentinels;
-  options.final_script = scripts_.for_stores().release.sha1;
+  const redis::Scripts& scripts = scripts_of(process);
+  options.final_script = scripts.release.sha1;
   auto link = std::make_unique<Link>(process, server, network_, options, registry_of(process));
-  return std::make_unique<Store>(broken_.client, std::move(link), scripts_.for_stores());
+  return std::make_unique<Store>(broken_.client, std::move(link), scripts);
 }
 
 std::unique_ptr<lock::LockServer> Fleet::open(Process& process) {
@@ -368,9 +387,12 @@ void Fleet::on_script(const Server& server, const Command& words, const Reply& r
 
 // A holder that responds counts until it confirms, unless the operator does not wait.
 void Fleet::note_broken(const Command& words, const Reply& reply) {
-  const lua::Script& script = scripts_.for_stores().force_unlock;
-  const bool forced = (words[1] == script.sha1 || words[1] == script.text) &&
-                      reply.type == Reply::Type::array && reply.items.front().text == "forced";
+  const auto breaks = [&](const lua::Script& script) {
+    return words[1] == script.sha1 || words[1] == script.text;
+  };
+  const bool forced =
+      (breaks(scripts_.for_stores().force_unlock) || breaks(other_scripts_.force_unlock)) &&
+      reply.type == Reply::Type::array && reply.items.front().text == "forced";
   if (!forced) return;
   auto fact = [](const Reply& facts, const std::string& name) -> const Reply& {
     for (size_t i = facts.items.size() % 2; i < facts.items.size(); i += 2) {

@@ -63,6 +63,7 @@ Options read(CLI::App& app, int argc, char** argv) {
   app.add_option_function<uint64_t>("--days", [&](uint64_t days) { set_days(setting, days); });
   app.add_option("--drift", setting.drift_ppm, "parts per million");
   app.add_option("--replicas", setting.replicas);
+  app.add_option("--versions", setting.versions)->check(CLI::Range(1, 2));
   app.add_option_function<std::string>(
       "--mutant", [&](const std::string& name) { options.broken = mutant_named(name); });
   app.add_option_function<Words>("--runs", reads(options.runs), "N,N… or none")->delimiter(',');

@@ -118,6 +118,7 @@ struct Setting {
   double urgent = 0;        // count as if they had come sooner
   double min_hold = 0;      // leave the lock taken for a while after they came
   uint64_t replicas = 0;    // that have to confirm each grant
+  uint64_t versions = 1;    // of rlock, each with its own scripts: 1 or 2
   bool sentinels = false;   // can be asked whether a failover is under way
   Nanos clock_gap{0};       // of two masters, at most
   Rates rates{};

@@ -107,6 +107,20 @@ TEST_CASE("an older one never runs after a newer one, which waits in the place o
   CHECK(seen.violations == 0);
 }
 
+TEST_CASE("two versions of rlock at the same servers keep all rules together") {
+  for (const char* world : {"one_server", "modes", "losses", "operators", "closures", "places",
+                            "once", "supersede", "quorum_of_3"}) {
+    Setting setting = world_named(world);
+    setting.versions = 2;
+    CHECK(live(setting, 3 * times()).violations == 0);
+  }
+  // What one of them does wrong is noticed.
+  Setting setting = world_named("once");
+  setting.versions = 2;
+  CHECK(next_seed(setting, Check::repeated,
+                  {ClientRule::none, {{"if is_done(work, mark) then", "if false then"}}}) > 0);
+}
+
 TEST_CASE("ten thousand waiters at a thousand hosts are served in their order") {
   const Sums seen = live(world_named("crowd"), times());
   CHECK(seen.counts.commands > 9500);
