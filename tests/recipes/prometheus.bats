@@ -23,8 +23,8 @@ names() { grep -o '\brlock_[a-z_]*' | sort -u; }
 @test "the alerts and the dashboard read metrics that rlock prints, also of a job that last ran long ago" {
   hold deploy
   queue_up deploy 2>/dev/null
-  rlock run nightly -- true
-  run -7 rlock run nightly -- sh -c 'exit 7'
+  rlock run shop/nightly -- true
+  run -7 rlock run shop/nightly -- sh -c 'exit 7'
   redis hset 'rlock:{long-ago}:meta' form 1 last 5 created 5
   # The command of the example, as its crontab has it.
   line=$(sed -n 's|^# *\* \* \* \* \* root \(rlock metrics.*\)|\1|p' "$rules" | sed "s|/var/lib/prometheus/node-exporter|$here|")
