@@ -131,7 +131,7 @@ def of(one):
 
 
 def rates():
-    return [{"world": row["world"], "faults": row["faults"], "commands_that_began_beside_another": row["overlaps"],
+    return [{"world": row["world"], "faults": row["faults"], "commands_that_overlapped_another": row["overlaps"],
              "of_so_many_commands": row["commands"], "in_percent": f"{100 * int(row['overlaps']) / int(row['commands']):.2f}"}
             for row in table("worlds.tsv") if row["world"] in ("freezes", "fail_overs", "losses", "once_losses", "confirmed", "confirmed --replicas 0")]
 
@@ -151,7 +151,7 @@ def numbers():
            "run the command `true`.", ""]
     for name, title in (("worlds", "Simulated worlds"), ("drift", "Clocks beyond the bound"), ("mutants", "Mutants")):
         out += section(title, comment(f"{name}.tsv"), table(f"{name}.tsv"))
-    out += section("Rates", "of the worlds above: what rlock does not withstand", rates())
+    out += section("Rates", "of the worlds above: what happens if a condition is broken", rates())
     out += ["## Years", "", *("    " + line for line in (HERE / "data" / "years.txt").read_text(encoding="ascii").splitlines()), ""]
     for name in ("crowd", "queue"):
         one = kept(f"{name}.json")
@@ -182,16 +182,16 @@ def by_peer(rows, name):
 
 def main():
     numbers()
-    bars("mutants.svg", "Seeds until a mutant is noticed, on average",
+    bars("mutants.svg", "Seeds until a mutant is detected, on average",
          [(row["mutant"], float(row["seeds"])) for row in table("mutants.tsv")])
-    line("drift.svg", "Commands that began beside another in 60 histories, by the drift",
+    line("drift.svg", "Commands that overlapped another in 60 histories, by the drift",
          "each clock is off by at most so many percent; the bound is 0.5, so that two differ by less than 1",
          [(f"{int(row['drift_ppm']) / 10_000:g}", int(row["drift_ppm"]), int(row["overlaps"])) for row in table("drift.tsv")])
     queue = rows_of("queue.json")
     line("queue.svg", "µs at the server for a hand-over, by the length of the queue", "waiters",
          [(f"{row['waiters']:,}", row["waiters"], row["us_a_hand_over"]) for row in queue])
     peers = kept("peers.json")
-    bars("whole_run_ms.svg", "ms that a run of true(1) takes that nobody contends (median)",
+    bars("whole_run_ms.svg", "ms that a run of true(1) takes without contention (median)",
          [(row["peer"], row["whole_run_ms"]) for row in peers["rows"]])
     waiters = peers["waiters"]
     for name, title in (("hand_over_p50_ms", "ms from the end of a command to the beginning of the next, of ten (median)"),
