@@ -72,10 +72,10 @@ void find_new_holder(run::LeaseEnd& lease, const lock::AcquireCall& claim,
 
 run::LeaseEnd* lost_lease(run::RunOutcome& outcome) {
   const run::RunCause cause = run::cause_of(outcome);
-  const bool may_be_lost = cause == run::RunCause::command || cause == run::RunCause::lease_lost ||
-                    cause == run::RunCause::never_started;
+  const bool reported = cause == run::RunCause::command || cause == run::RunCause::lease_lost ||
+                        cause == run::RunCause::never_started;
   auto* end = std::get_if<run::RunEnd>(&outcome);
-  return may_be_lost && end->lost ? &*end->lost : nullptr;
+  return reported && end->lost ? &*end->lost : nullptr;
 }
 
 // --fail-open: whether no server answered at all. A server that refuses, is not ready or has queued
