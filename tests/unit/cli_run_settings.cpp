@@ -41,7 +41,7 @@ TEST_CASE("the defaults are the documented ones") {
 TEST_CASE("the texts of --ttl and --no-renew state what its default, and 5m, survive") {
   auto settings = [](const test::Words& options) {
     const run::Plan plan = run_with(options).plan;
-    return run::lease_settings(plan.claim, plan.kill_after, plan.watchdog);
+    return run::lease_settings(plan.claim.ttl, plan.claim.replicas, plan.kill_after, plan.watchdog);
   };
   auto survived = [&](const test::Words& options) {
     return util::format_duration(lock::survived_outage(settings(options)));
