@@ -129,7 +129,8 @@ void Client::note_refusal(const lock::WaitResult& result) {
 
 void Client::hold(run::Plan& plan, lock::LockStore& store, const run::HeldLock& held) {
   guard_ = std::make_unique<run::SharedState>();
-  auto settings = run::lease_settings(plan.claim, plan.kill_after, plan.watchdog);
+  auto settings =
+      run::lease_settings(plan.claim.ttl, plan.claim.replicas, plan.kill_after, plan.watchdog);
   if (breaks(ClientRule::allows_for_drift)) settings.ttl += timing::drift(settings.ttl);
   run::SharedLease lease(settings, held.granted_at, guard_.get());
   auto renewer = run::Renewer::make(
