@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
+#include <vector>
 
 #include "cli/options/options.hpp"
 #include "util/text.hpp"
@@ -15,6 +17,9 @@ bool is_hole_name(std::string_view name) {
   });
 }
 
+// By Group.
+constexpr std::string_view kGroups[] = {"Waiting for the lock",      "Running once", "Lease",
+                                        "Command and its processes", "Output",       "Storage"};
 constexpr size_t kWidth = 80;
 constexpr size_t kHelpColumn = 29;
 
@@ -59,12 +64,27 @@ void add_option(std::string& out, const OptionRow& row, const OptionText& own) {
   wrap(out, text, kHelpColumn);
 }
 
-void add_options(std::string& out, CommandId command, Section section, HelpLength length) {
-  for (const OptionRow& row : options()) {
-    if (row.section != section || !row.applies_to(command)) continue;
-    if (length == HelpLength::brief && !row.common) continue;
-    add_option(out, row, text_for(row, command));
+struct OptionGroup {
+  std::string_view title;
+  std::vector<const OptionRow*> rows;
+};
+
+// The options of a command, without the general ones: in groups if it has many, else in one.
+std::vector<OptionGroup> groups_of(CommandId command, HelpLength length) {
+  const bool many = command == CommandId::run || command == CommandId::acquire;
+  const bool in_groups = many && length == HelpLength::full;
+  std::vector<OptionGroup> groups{{"Options", {}}};
+  if (in_groups) {
+    groups.clear();
+    for (std::string_view title : kGroups) groups.push_back({title, {}});
   }
+  for (const OptionRow& row : options()) {
+    if (row.section != Section::command || !row.applies_to(command)) continue;
+    if (length == HelpLength::brief && !row.common) continue;
+    groups[in_groups ? static_cast<size_t>(row.group) : 0].rows.push_back(&row);
+  }
+  std::erase_if(groups, [](const OptionGroup& group) { return group.rows.empty(); });
+  return groups;
 }
 
 bool is_general(const OptionRow& row) {
@@ -200,11 +220,15 @@ std::string command_help(CommandId command, HelpLength length) {
       wrap(out, paragraph, 0);
     }
   }
-  std::string own;
-  add_options(own, command, Section::command, length);
-  if (!own.empty()) out += "\nOptions:\n" + own;
+  for (const auto& [title, rows] : groups_of(command, length)) {
+    out += util::format("\n{}:\n", title);
+    for (const OptionRow* own : rows) add_option(out, *own, text_for(*own, command));
+  }
   out += brief ? "\n" : kGeneralTitle;
-  add_options(out, command, Section::general, length);
+  for (const OptionRow& general : options()) {
+    if (general.section != Section::general || !general.applies_to(command)) continue;
+    if (!brief || general.common) add_option(out, general, text_for(general, command));
+  }
   if (brief) out += util::format("\nAll options: rlock {} --help\n", row.name);
   return out;
 }
@@ -213,9 +237,10 @@ std::optional<std::string> manual_page(std::string_view source, std::string_view
   Holes holes{{"least ACL rule", roff_escaped(acl_rule)}};
   for (const CommandRow& command : commands()) {
     std::string& items = holes[util::format("options {}", command.name)];
-    for (const OptionRow& row : options()) {
-      const bool own = row.section == Section::command && row.applies_to(command.id);
-      if (own) items += item(row, text_for(row, command.id));
+    const auto groups = groups_of(command.id, HelpLength::full);
+    for (const auto& [title, rows] : groups) {
+      if (groups.size() > 1) items += util::format(".PP\n{}\n", bold(title));
+      for (const OptionRow* row : rows) items += item(*row, text_for(*row, command.id));
     }
   }
   for (const OptionRow& row : options()) {

@@ -38,7 +38,8 @@ constexpr OptionHead general(Opt id, std::string_view name, std::string_view met
 constexpr OptionRow kOptions[] = {
     // ---- of run, most of which acquire has too ----
 
-    {option(Opt::nonblock, "nonblock", "", kRun | kAcquire, {.letter = 'n', .common = true}),
+    {option(Opt::nonblock, "nonblock", "", kRun | kAcquire,
+            {.group = Group::waiting, .letter = 'n', .common = true}),
      "do not wait: if the lock is busy, exit with 75",
      "Use it for a job that many hosts start at the same time and that only one of them should do: "
      "one host runs the job, and the others skip it. With --quiet a skip prints nothing. A host "
@@ -47,18 +48,22 @@ constexpr OptionRow kOptions[] = {
      "server is away, rlock tries for 2s; with --connect-timeout 1m it skips a busy lock at once "
      "and yet waits for the server. This option cannot be combined with a --wait longer than 0."},
     {option(Opt::wait, "wait", "DUR", kRun | kAcquire | kClose,
-            {.letter = 'w', .fallback = "forever", .common = true, .in_file = true}),
+            {.group = Group::waiting,
+             .letter = 'w',
+             .fallback = "forever",
+             .common = true,
+             .in_file = true}),
      "wait at most this long, then exit with 75; 0 is the same as -n",
      "Use it if a late start is worse than none. It limits how long rlock waits for the lock and "
      "for the server; --max-run limits how long the command runs. If the server is away, rlock "
      "tries to reach it until this time is over, at least for --connect-timeout; without this "
      "option it tries for 60 s. Then it exits with 69."},
     {option(Opt::conflict_exit_code, "conflict-exit-code", "N", kRun | kAcquire,
-            {.letter = 'E', .fallback = "75", .most = 255}),
+            {.group = Group::waiting, .letter = 'E', .fallback = "75", .most = 255}),
      "if the lock is busy, exit with N (0-255), as with flock; short for --exit-code busy=N",
      "It cannot be combined with busy= of --exit-code."},
     {option(Opt::exit_code, "exit-code", "WHAT=N", kRun | kAcquire,
-            {.fallback = "busy=75,done=0,superseded=75,failures=75"}),
+            {.group = Group::waiting, .fallback = "busy=75,done=0,superseded=75,failures=75"}),
      "exit with N (0-255) if the lock is busy (busy=N), the work was done before (done=N), a newer "
      "run takes over (superseded=N) or failed runs are not repeated (failures=N); separate several "
      "by commas",
@@ -67,68 +72,81 @@ constexpr OptionRow kOptions[] = {
      "--once-per "
      "and --once-within, superseded to --supersede, and failures to --max-failures. After "
      "superseded do not try again: the newer run does the work."},
-    {option(Opt::shell_text, "", "TEXT", kRun, {.letter = 'c', .common = true}),
+    {option(Opt::shell_text, "", "TEXT", kRun,
+            {.group = Group::processes, .letter = 'c', .common = true}),
      "run TEXT with $SHELL (or /bin/sh, if it is not set) instead of a COMMAND",
      "Use it for pipes and redirections under the lock. TEXT is one word: quote it. This option "
      "cannot be combined with a COMMAND after --."},
     {option(Opt::ttl, "ttl", "DUR", kRun | kAcquire | kRenew | kDoctor,
-            {.letter = 't', .fallback = "60s", .common = true, .in_file = true, .least = 1000}),
+            {.group = Group::lease,
+             .letter = 't',
+             .fallback = "60s",
+             .common = true,
+             .in_file = true,
+             .least = 1000}),
      "length of the lease, at least 1s"},
-    {option(Opt::no_renew, "no-renew", "", kRun),
+    {option(Opt::no_renew, "no-renew", "", kRun, {.group = Group::lease}),
      "do not renew the lease: end the command before the lease ends (after 52s of 60s) and exit "
      "with 76",
      "Use it if a command that hangs must not hold the lock for longer than one lease. Choose a "
      "--ttl that is long enough for the command, --kill-after and a margin. To limit the command "
      "but renew its lease, use --max-run instead."},
-    {option(Opt::max_run, "max-run", "DUR", kRun, {.fallback = "none", .common = true}),
+    {option(Opt::max_run, "max-run", "DUR", kRun,
+            {.group = Group::processes, .fallback = "none", .common = true}),
      "end a command that runs longer than this, and exit with 124",
      "Use it so that a command that hangs does not hold the lock forever. The time begins when the "
      "command starts; 0 means no limit. rlock sends TERM to the command and everything that it "
      "started, and KILL after the time of --kill-after. It holds the lock until they have ended, "
      "so rlock itself may run for longer: see WHAT CANNOT BE ENDED."},
-    {option(
-         Opt::kill_after, "kill-after", "DUR", kRun | kDoctor,
-         {.letter = 'k', .fallback = "5s, or a sixth of the ttl if that is less", .in_file = true}),
+    {option(Opt::kill_after, "kill-after", "DUR", kRun | kDoctor,
+            {.group = Group::processes,
+             .letter = 'k',
+             .fallback = "5s, or a sixth of the ttl if that is less",
+             .in_file = true}),
      "time from TERM to KILL when rlock ends the command",
      "Use it to give the command time to clean up after --max-run, a lost lease or force-unlock. "
      "After a lost lease the time may be shorter, because rlock sends KILL before the lease can "
      "end at the server: a longer time needs a longer --ttl."},
-    {option(Opt::stop_after, "stop-after", "DUR", kRun, {.fallback = "none"}),
+    {option(Opt::stop_after, "stop-after", "DUR", kRun,
+            {.group = Group::processes, .fallback = "none"}),
      "after a TERM to rlock, kill what goes on longer than this",
      "For a command that may ignore TERM or clean up for too long. The time begins when another "
      "process sends TERM, INT or QUIT to rlock, which passes it on. rlock then kills the command "
      "and everything that it started, and releases the lock; without this option it waits until "
      "the command ends. Under systemd, use less than TimeoutStopSec=, after which the lock would "
      "stay locked until its lease ends. 0 means no limit."},
-    {option(Opt::on_lost, "on-lost", "terminate|ignore", kRun, {.fallback = "terminate"}),
+    {option(Opt::on_lost, "on-lost", "terminate|ignore", kRun,
+            {.group = Group::lease, .fallback = "terminate"}),
      "if the lease is lost: terminate the command, or ignore the loss (let the command run, and "
      "print a warning)",
      "With ignore, another run may hold the lock while this command still runs. Use it only if "
      "that is harmless, or if the resource checks RLOCK_TOKEN: see FENCING TOKENS."},
-    {option(Opt::min_hold, "min-hold", "DUR", kRun | kAcquire, {.fallback = "0"}),
+    {option(Opt::min_hold, "min-hold", "DUR", kRun | kAcquire,
+            {.group = Group::lease, .fallback = "0"}),
      "keep the lock for at least this long after acquiring it, even if the command ends sooner",
      "Use it with --nonblock for a job that many hosts start by their clocks: a host whose clock "
      "is behind, or that starts after a quick job is done, then finds the lock busy. It also "
      "applies if the command fails or its host dies, but not if the command cannot be executed. "
      "rlock status shows that the lock is in its cool-down; force-unlock ends the cool-down."},
     {option(Opt::slots, "slots", "N", kRun | kAcquire,
-            {.fallback = "1", .common = true, .least = 1, .most = 1024}),
+            {.group = Group::lease, .fallback = "1", .common = true, .least = 1, .most = 1024}),
      "allow up to N holders; if holders disagree, the smallest N applies",
      "Use it to limit how many instances of a job run at once. Give the same N everywhere, at most "
      "1024. The command finds in RLOCK_SLOT which one it is: a number from 1 to N that no other "
      "live holder has. This option cannot be combined with --shared, several servers or another "
      "--format."},
-    {option(Opt::shared, "shared", "", kRun | kAcquire, {.letter = 's', .common = true}),
+    {option(Opt::shared, "shared", "", kRun | kAcquire,
+            {.group = Group::lease, .letter = 's', .common = true}),
      "take a shared lock: any number of shared holders, never beside an exclusive one",
      "Use it for readers that may run at the same time; a writer takes the lock without this "
      "option. Waiters get the lock in order, so later readers do not overtake a waiting writer. "
      "The restrictions of --slots apply."},
     {option(Opt::max_queue, "max-queue", "N", kRun | kAcquire,
-            {.fallback = "none", .most = UINT32_MAX}),
+            {.group = Group::waiting, .fallback = "none", .most = UINT32_MAX}),
      "exit with 75 at once if N runs are already waiting",
      "Use it so that runs do not pile up behind a slow one: with 1, one run waits and all later "
      "ones exit."},
-    {option(Opt::once, "once", "KEY", kRun | kForget, {.common = true}),
+    {option(Opt::once, "once", "KEY", kRun | kForget, {.group = Group::once, .common = true}),
      "run the command unless a run of NAME with this KEY has succeeded; otherwise exit with 0",
      "Use it where several processes start the same work, such as a migration at the start of each "
      "replica: one does it, the others wait for it and then go on. KEY says which work it is, such "
@@ -136,7 +154,7 @@ constexpr OptionRow kOptions[] = {
      "not set expands to. The server keeps a KEY for 30 days after somebody last asked for it, and "
      "1,000 of them for each lock. See DONE ONCE."},
     {option(Opt::once_per, "once-per", "minute|15m|hour|6h|day|week|month", kRun,
-            {.common = true, .examples = true}),
+            {.group = Group::once, .common = true, .examples = true}),
      "run the command once in each period of the calendar; otherwise exit with 0",
      "Use it in the crontab of several hosts. What counts is the period in which a host begins to "
      "ask: of the day, the week (from Monday) and the month by the local date of the host, of all "
@@ -145,13 +163,14 @@ constexpr OptionRow kOptions[] = {
      "whose clocks differ by some seconds still mean the same period. For day, week and month all "
      "hosts need the same time zone: a run that finds its work done by a host with another one "
      "prints a warning. See DONE ONCE."},
-    {option(Opt::once_within, "once-within", "DUR", kRun, {.least = 1, .most = 366 * kDay}),
+    {option(Opt::once_within, "once-within", "DUR", kRun,
+            {.group = Group::once, .least = 1, .most = 366 * kDay}),
      "run the command unless a run of NAME has succeeded that began to ask less than DUR before "
      "this one, or was granted after it; otherwise exit with 0",
      "Use it for timers without a calendar, with jitter, or that start late: take half of the "
      "period of the timer. The clocks of the hosts do not matter. At most 366d. See DONE ONCE."},
     {option(Opt::max_failures, "max-failures", "N", kRun,
-            {.fallback = "none", .least = 1, .most = UINT32_MAX}),
+            {.group = Group::once, .fallback = "none", .least = 1, .most = UINT32_MAX}),
      "with --once, --once-per or --once-within: after N failed runs exit with 75 instead of trying "
      "again",
      "Without it each waiter tries in its turn what the one before it failed to do. The failures "
@@ -159,7 +178,7 @@ constexpr OptionRow kOptions[] = {
      "a command that could not be started is not counted, nor one that returned 0 after rlock was "
      "asked to stop, nor a run whose lock an operator broke."},
     {option(Opt::supersede, "supersede", "N", kRun | kAcquire,
-            {.value_optional = true, .most = kGreatestToken}),
+            {.group = Group::waiting, .value_optional = true, .most = kGreatestToken}),
      "of the waiters with this option only the newest stays in the queue, the one with the "
      "greatest N; the others exit with 75",
      "Use it for deploys: after a long one the newest commit is deployed, and those in between are "
@@ -170,29 +189,31 @@ constexpr OptionRow kOptions[] = {
      "the newest. The one that stays takes the place in the queue of the one that it replaces. A "
      "run that holds the lock is never touched. With --nonblock nobody is replaced. This option "
      "works with one server only."},
-    {option(Opt::while_closed, "while-closed", "", kRun | kAcquire),
+    {option(Opt::while_closed, "while-closed", "", kRun | kAcquire, {.group = Group::waiting}),
      "get the lock also while it is closed (rlock close)",
      "Use it for what must run during a freeze, such as a fix. While the lock is closed such a run "
      "waits only for who holds the lock, and for those with this option that came before it. This "
      "option works with one server only. See CLOSING."},
     {option(Opt::urgent, "urgent", "DUR", kRun | kAcquire,
-            {.value_optional = true, .least = 1, .most = kDay}),
+            {.group = Group::waiting, .value_optional = true, .least = 1, .most = kDay}),
      "wait in the queue as if it had come DUR earlier (1h without DUR, at most 24h)",
      "Use it for what should not stand behind the usual work, such as an urgent fix. An ordinary "
      "waiter is overtaken only by urgent ones that came at most DUR after it, so that nobody waits "
      "forever. A run that holds the lock is never touched. With --supersede it needs that option's "
      "N."},
-    {option(Opt::no_reentrant, "no-reentrant", "", kRun),
+    {option(Opt::no_reentrant, "no-reentrant", "", kRun, {.group = Group::lease}),
      "inside a run that holds NAME, wait for the lock like any other run",
      "Use it for runs that one outer run starts in parallel and that must exclude each other. The "
      "outer run keeps the lock until its command has ended: if that command waits for the nested "
      "run, add --wait or --nonblock, or each waits for the other forever."},
-    {option(Opt::wait_descendants, "wait-descendants", "", kRun, {.common = true}),
+    {option(Opt::wait_descendants, "wait-descendants", "", kRun,
+            {.group = Group::processes, .common = true}),
      "hold the lock until everything that the command started has ended",
      "Use it for a command that returns before its work is done. Without this option rlock "
      "releases the lock when the command itself has ended, and the processes that the command left "
      "behind run on without the lock."},
-    {option(Opt::contain, "contain", "user", kRun, {.value_optional = true, .in_file = true}),
+    {option(Opt::contain, "contain", "user", kRun,
+            {.group = Group::processes, .value_optional = true, .in_file = true}),
      "run the command in a pid namespace of its own: when the run ends, however it ends, the "
      "kernel ends everything in it at once. =user: in a user namespace, too",
      "Then nothing outlives the run: no process of root, no storm of forks, nothing that a "
@@ -207,41 +228,42 @@ constexpr OptionRow kOptions[] = {
      "exits with 71 before it asks for the lock."},
     {option(Opt::format, "format", "native|plain|redisson",
             kRun | kAcquire | kRenew | kRelease | kStatus | kWatch | kForce,
-            {.fallback = "native"}),
+            {.group = Group::storage, .fallback = "native"}),
      "how the lock is stored: as rlock does (native); as redsync, redis-py and node-redlock do "
      "(plain); or as Redisson does (redisson). With plain and redisson, NAME is the key itself",
      "Use plain or redisson to share a lock with a program that uses one of these libraries. Such "
      "locks have no queue and no fencing token, and several options do not work with them: see "
      "FORMATS."},
     {option(Opt::fail_open, "fail-open", "DUR", kRun,
-            {.value_optional = true, .in_file = true, .least = 1}),
+            {.group = Group::waiting, .value_optional = true, .in_file = true, .least = 1}),
      "if no server answers for DUR, print a warning and run the command without the lock",
      "Use it only if running the job twice does less harm than not running it. Without DUR rlock "
      "decides after --connect-timeout, whatever --wait says. The command then finds RLOCK_UNLOCKED "
      "in its environment instead of RLOCK_TOKEN. A server that rejects the login or is not ready "
      "has answered, so the command does not run, nor does it for an error in the configuration: "
      "see EXIT STATUS, 69."},
-    {option(Opt::hide_command, "hide-command", "", kRun | kAcquire, {.in_file = true}),
+    {option(Opt::hide_command, "hide-command", "", kRun | kAcquire,
+            {.group = Group::output, .in_file = true}),
      "do not store the command line; otherwise status shows its first 200 bytes to others",
      "Use it if the arguments contain something that others must not see. rlock still stores host, "
      "user and pid."},
     {option(Opt::renew_while, "renew-while", "PID", kAcquire,
-            {.common = true, .least = 1, .most = INT32_MAX}),
+            {.group = Group::lease, .common = true, .least = 1, .most = INT32_MAX}),
      "renew the lease in the background while the process PID lives, then release the lock",
      "Use it so that a script that dies does not keep the lock, and for steps of unknown duration. "
      "--ttl is then the lease that the background process renews, 60s by default."},
-    {option(Opt::event_log, "event-log", "FILE", kRun, {.in_file = true}),
+    {option(Opt::event_log, "event-log", "FILE", kRun, {.group = Group::output, .in_file = true}),
      "append one line to FILE for each event, a JSON object",
      "Use it for logs and monitoring, since run has no --json. Several runs may share one file. If "
      "it cannot be opened or written, rlock prints a warning, and the command runs. See EVENT "
      "LOG."},
-    {option(Opt::report, "report", "", kRun, {.in_file = true}),
+    {option(Opt::report, "report", "", kRun, {.group = Group::output, .in_file = true}),
      "print one line if the command fails, also with --quiet",
      "Use it with -q in a crontab, for a job that is silent unless it fails: then cron mails only "
      "failures, and names the host, how the command ended and how long it ran. A command that "
      "rlock ended, or whose lock was lost, has a line without this option, too."},
     {option(Opt::history_rows, "history", "N", kRun,
-            {.fallback = "100", .in_file = true, .most = 1000}),
+            {.group = Group::storage, .fallback = "100", .in_file = true, .most = 1000}),
      "how many rows of NAME's history the server keeps from this run on (0-1000)",
      "Use a small number if there are very many names, or if a lock is used every second, and 0 if "
      "the history must not list the runs. The last run decides. The counters of metrics, and the "
@@ -313,7 +335,7 @@ constexpr OptionRow kOptions[] = {
      "open the lock again at this time: 18:00, 2026-11-24T06:00 or, in UTC, 2026-11-24T06:00:00Z",
      "A time of day is the next one. Without Z the time is local. At most 30 days."},
     {option(Opt::reason, "reason", "TEXT", kRun | kAcquire | kQueue | kForce | kClose | kOpen,
-            {.common = true, .in_file = true}),
+            {.group = Group::output, .common = true, .in_file = true}),
      "free text shown to others in status, queue and messages",
      "Use it to say why the lock is held, such as the name of a release or the number of a ticket. "
      "It must not contain a secret."},

@@ -128,8 +128,12 @@ enum class Section : uint8_t { command, general };
 // What the value of an option is, by its metavar.
 enum class ValueKind : uint8_t { flag, text, word, number, duration };
 
+// What an option of run or acquire is about, in the order in which the help lists the groups.
+enum class Group : uint8_t { waiting, once, lease, processes, output, storage };
+
 // What only some options have.
 struct OptionExtras {
+  Group group = Group::waiting;
   char letter = '\0';
   bool value_optional = false;     // `--supersede`, or with its value behind an equals sign
   std::string_view fallback = {};  // the default, as --help shows it
