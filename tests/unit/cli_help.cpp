@@ -38,7 +38,7 @@ TEST_CASE("help is what was last reviewed, within 80 columns") {
   }
 }
 
-TEST_CASE("-h fits on a screen of 45 lines, with the examples first") {
+TEST_CASE("-h fits on a screen of 45 lines: a sentence, examples, at most 14 options, --help") {
   auto check_brief = [](const std::string& text) {
     CAPTURE(text);
     check_width(text);
@@ -47,8 +47,36 @@ TEST_CASE("-h fits on a screen of 45 lines, with the examples first") {
   };
   check_brief(general_help(HelpLength::brief));
   for (const CommandRow& row : commands()) {
-    check_brief(command_help(row.id, HelpLength::brief));
+    const std::string text = command_help(row.id, HelpLength::brief);
+    check_brief(text);
+    CHECK(std::isupper(static_cast<unsigned char>(text.front())) != 0);
+    CHECK(text.find(".\n\nUsage: rlock ") < text.find("Examples:"));
+    CHECK(text.ends_with("\nAll options: rlock " + std::string(row.name) + " --help\n"));
+    size_t listed = 0;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with("  -") || line.starts_with("      --")) ++listed;
+    }
+    CHECK(listed <= 14);
   }
+}
+
+TEST_CASE("run and acquire list their options in groups, other commands in one") {
+  const std::string text = command_help(CommandId::run, HelpLength::full);
+  size_t at = 0;
+  for (const char* title : {"Waiting for the lock", "Running once", "Holders and lease",
+                            "Command and its processes", "Output", "Storage", "Connection"}) {
+    const size_t found = text.find("\n\n" + std::string(title));
+    CAPTURE(title);
+    CHECK(found < text.size());
+    CHECK(found > at);
+    at = found;
+  }
+  // None of its options runs a command once.
+  CHECK(command_help(CommandId::acquire, HelpLength::full).find("Running once") ==
+        std::string::npos);
+  CHECK(command_help(CommandId::status, HelpLength::full).find("\n\nOptions:\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("each command's help names each of its options") {

@@ -18,8 +18,9 @@ bool is_hole_name(std::string_view name) {
 }
 
 // By Group.
-constexpr std::string_view kGroups[] = {"Waiting for the lock",      "Running once", "Lease",
-                                        "Command and its processes", "Output",       "Storage"};
+constexpr std::string_view kGroups[] = {
+    "Waiting for the lock",      "Running once", "Holders and lease",
+    "Command and its processes", "Output",       "Storage"};
 constexpr size_t kWidth = 80;
 constexpr size_t kHelpColumn = 29;
 
@@ -62,6 +63,11 @@ void add_option(std::string& out, const OptionRow& row, const OptionText& own) {
   if (!own.fallback.empty()) text += util::format(" (default: {})", own.fallback);
   if (!row.environment.empty()) text += util::format(" [env: {}]", row.environment);
   wrap(out, text, kHelpColumn);
+}
+
+std::string_view first_sentence(std::string_view text) {
+  const size_t end = text.find(". ");
+  return end == text.npos ? text : text.substr(0, end + 1);
 }
 
 struct OptionGroup {
@@ -206,16 +212,22 @@ std::string general_help(HelpLength length) {
 std::string command_help(CommandId command, HelpLength length) {
   const CommandRow& row = row_of(command);
   const bool brief = length == HelpLength::brief;
+  std::string_view about = row.about;
+  const std::string_view what_it_does = util::take_until(about, '\n');
   std::string out;
+  wrap(out, brief ? first_sentence(what_it_does) : what_it_does, 0);
+  out += "\n";
+  const char* label = "Usage:";
   for (std::string_view line : util::split(row.usage, '\n')) {
-    out += util::format("{} rlock {}\n", out.empty() ? "Usage:" : "      ", line);
+    out += util::format("{} rlock {}\n", label, line);
+    label = "      ";
   }
   out += "\nExamples:\n";
   for (std::string_view line : util::split(row.examples, '\n')) {
     out += util::format("  {}\n", line);
   }
   if (!brief) {
-    for (std::string_view paragraph : util::split(row.about, '\n')) {
+    for (std::string_view paragraph : util::split(about, '\n')) {
       out += "\n";
       wrap(out, paragraph, 0);
     }
