@@ -65,6 +65,32 @@ remember() {
     'rlock local st\t' 'rlock local stop'
 }
 
+# lists SHELL TYPED: what the shell offers behind it.
+lists() {
+  if [ "$1" = fish ]; then
+    fish -c "source $completions/rlock.fish; complete -C '$2'"
+  else
+    tab "$1" "$2\t\t" 2>&1 >/dev/null
+  fi
+}
+
+@test "after one dash the common options are offered, after two all of them" {
+  for shell in bash zsh fish; do
+    command -v "$shell" >/dev/null || continue
+    lists "$shell" 'rlock run -' >shown
+    grep -q -e '--max-run' shown || fail "$shell: $(cat shown)"
+    grep -q -e '--url' shown || fail "$shell: $(cat shown)"
+    run ! grep -e '--hide-command' -e '--prefix' -e '--min-hold' shown
+    lists "$shell" 'rlock -' >shown
+    grep -q -e '--url' shown || fail "$shell: $(cat shown)"
+    run ! grep -e '--cacert' shown
+  done
+  become \
+    'rlock run --min-h\t' 'rlock run --min-hold' \
+    'rlock run -E 9 --min-hold 5s --sl\t' 'rlock run -E 9 --min-hold 5s --slots' \
+    'rlock --sn\t' 'rlock --sni'
+}
+
 @test "an option of another command is not offered" {
   become 'rlock status --nonb\t' 'rlock status --nonb'
 }

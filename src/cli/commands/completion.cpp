@@ -50,7 +50,6 @@ ValueForms value_forms(const OptionRow& row) {
   if (!row.takes_value()) return {};
   if (row.value_optional) return {"", util::format("::{}: ", metavar)};
   if (metavar == "FILE") return {" -r -F", ":FILE:_files"};
-  if (metavar == "DIR") return {" -x -a '(__fish_complete_directories)'", ":DIR:_files -/"};
   if (metavar.find('|') == metavar.npos) return {" -x", util::format(":{}: ", metavar)};
   const std::string words = spaced(metavar);
   return {util::format(" -x -a '{}'", words), util::format(":which:({})", words)};
@@ -68,25 +67,36 @@ std::string escaped(std::string_view text, std::string_view characters) {
 
 std::string bash_row(const OptionRow& row) {
   const std::string_view metavar = row.takes_next_word() ? row.metavar : std::string_view();
-  return util::format("      '{} {}'\n", util::joined(spellings(row), ","), metavar);
+  return util::format("'{} {}'\n", util::joined(spellings(row), ","), metavar);
+}
+
+// Statements that add the wanted options to the lists of a script: those that -h lists to `common`.
+template <class Wanted, class ToRow>
+std::string additions(std::string_view indent, Wanted wanted, ToRow to_row) {
+  std::string out;
+  for (const bool common : {true, false}) {
+    std::string rows;
+    for (const OptionRow& row : options()) {
+      const bool listed = row.common == common && row.on_command_line() && wanted(row);
+      if (listed) rows += util::format("{}  {}", indent, to_row(row));
+    }
+    if (rows.empty()) continue;
+    out += util::format("{0}{1}+=(\n{2}{0})\n", indent, common ? "common" : "others", rows);
+  }
+  return out;
 }
 
 // A branch of _rlock_rows: the wanted ones of the options that not every command has.
 template <class Wanted>
 std::string bash_rows(std::string_view command, Wanted wanted) {
-  std::string rows;
-  for (const OptionRow& row : options()) {
-    const bool listed = row.commands != kEveryCommand && row.on_command_line();
-    if (listed && wanted(row)) rows += bash_row(row);
-  }
-  return util::format("    {}) rows+=(\n{}    ) ;;\n", command, rows);
+  auto listed = [&](const OptionRow& row) { return row.commands != kEveryCommand && wanted(row); };
+  return util::format("    {})\n{}      ;;\n", command, additions("      ", listed, bash_row));
 }
 
 std::string bash_completion() {
   Holes holes;
-  for (const OptionRow& row : options()) {
-    if (row.commands == kEveryCommand) holes["options of every command"] += bash_row(row);
-  }
+  holes["options of every command"] = additions(
+      "  ", [](const OptionRow& row) { return row.commands == kEveryCommand; }, bash_row);
   for (const CommandRow& command : commands()) {
     holes["commands"] += util::format("  {}\n", command.name);
     holes["options"] +=
@@ -117,8 +127,10 @@ std::string fish_quoted(std::string_view text) {
 
 std::string fish_option(const OptionRow& row) {
   std::string out = "complete -c rlock";
-  if (row.section == Section::command) {
-    out += " -n '__rlock_in";
+  if (row.section == Section::general) {
+    out += row.common ? "" : " -n __rlock_beyond_dash";
+  } else {
+    out += row.common ? " -n '__rlock_in" : " -n '__rlock_all_of";
     for (const CommandRow& command : commands()) {
       if (row.applies_to(command.id)) out += util::format(" {}", command.name);
     }
@@ -207,20 +219,18 @@ std::string zsh_completion() {
   for (const CommandRow& command : commands()) {
     holes["commands"] +=
         util::format("    '{}:{}'\n", command.name, zsh_description(command.summary));
-    std::string rows;
-    for (const OptionRow& row : options()) {
-      const bool own = row.section == Section::command && row.applies_to(command.id);
-      if (own) rows += "        " + zsh_option(row, text_for(row, command.id).help);
-    }
-    holes["options"] +=
-        util::format("    {})\n      options=(\n{}      )\n      operands=({})\n      ;;\n",
-                     command.name, rows, zsh_operands(command));
+    auto own = [&](const OptionRow& row) {
+      return row.section == Section::command && row.applies_to(command.id);
+    };
+    auto to_row = [&](const OptionRow& row) {
+      return zsh_option(row, text_for(row, command.id).help);
+    };
+    holes["options"] += util::format("    {})\n{}      operands=({})\n      ;;\n", command.name,
+                                     additions("      ", own, to_row), zsh_operands(command));
   }
-  for (const OptionRow& row : options()) {
-    if (row.section == Section::general && row.on_command_line()) {
-      holes["general options"] += "    " + zsh_option(row, row.help);
-    }
-  }
+  holes["general options"] = additions(
+      "  ", [](const OptionRow& row) { return row.section == Section::general; },
+      [](const OptionRow& row) { return zsh_option(row, row.help); });
   return fill_template(kZshTemplate, holes).value();
 }
 
