@@ -254,11 +254,10 @@ Result<Session> Session::open(const Choices& choices) {
   TRY(auto settings, connection_options(choices));
   // Printed even with --quiet: the option may be in a file that everybody forgot.
   if (redis::is_unverified(settings)) {
-    const bool has_ca = !settings.tls.cacert.empty() || !settings.tls.cacertdir.empty();
     print_message(util::format(
         "warning: --insecure: the server's certificate is not verified; anyone could impersonate "
         "the server{}",
-        has_ca ? ", and --cacert and --cacertdir have no effect" : ""));
+        settings.tls.cacert.empty() ? "" : ", and --cacert has no effect"));
   }
   std::string lock_options = options_to_find(choices, settings);
   TRY(auto session, open(std::move(settings)));

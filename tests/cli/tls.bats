@@ -25,7 +25,7 @@ setup_file() {
 # A good certificate, and no client certificate wanted.
 setup() {
   begin
-  unset RLOCK_CACERTDIR RLOCK_CERT RLOCK_KEY RLOCK_SNI RLOCK_INSECURE SSL_CERT_FILE SSL_CERT_DIR
+  unset RLOCK_CERT RLOCK_KEY RLOCK_SNI RLOCK_INSECURE SSL_CERT_FILE SSL_CERT_DIR
   present server
   redis config set tls-auth-clients no tls-protocols "" >/dev/null
 }
@@ -119,13 +119,11 @@ present() {
   run -0 rlock run --cert "$PKI/client.crt" --key "$PKI/client.key" lock -- true
 }
 
-@test "--cacert, --cacertdir and --sni, each also from the environment and a configuration file" {
-  hashed_folder
+@test "--cacert and --sni, each also from the environment and a configuration file" {
   unset RLOCK_CACERT
   run -0 rlock run --cacert "$PKI/ca.crt" lock -- true
-  run -0 rlock run --cacertdir hashed lock -- true
-  RLOCK_CACERTDIR=hashed run -0 rlock run lock -- true
-  printf 'cacertdir = "hashed"\n' >file
+  cp "$PKI/ca.crt" own.crt
+  printf 'cacert = "own.crt"\n' >file
   run -0 rlock run --config "$here/file" lock -- true
   present elsewhere
   export RLOCK_CACERT=$PKI/ca.crt
@@ -143,6 +141,7 @@ present() {
   refuses 77 "no trusted CA signed it"
   SSL_CERT_FILE=$PKI/ca.crt run -0 rlock run lock -- true
   SSL_CERT_DIR=hashed run -0 rlock run lock -- true
+  SSL_CERT_DIR=/nowhere::hashed run -0 rlock run lock -- true
   SSL_CERT_FILE=$here/missing SSL_CERT_DIR=hashed run -0 rlock run lock -- true
   echo broken >broken
   SSL_CERT_FILE=$here/broken refuses 78 "$here/broken" "no CA certificate"
@@ -152,10 +151,11 @@ present() {
   unset RLOCK_CACERT
   hashed_folder
   job
-  rlock acquire --cacertdir hashed relative --renew-while "$job" -t 6 >owner
-  run -75 rlock run --cacertdir hashed -w 7 relative -- true
+  export SSL_CERT_DIR=hashed
+  rlock acquire relative --renew-while "$job" -t 6 >owner
+  run -75 rlock run -w 7 relative -- true
   end_job
-  RLOCK_CACERTDIR=hashed run -0 rlock run -w 30 relative -- true
+  run -0 rlock run -w 30 relative -- true
 }
 
 @test "a name that every certificate would fit is refused, not taken for no verification" {
@@ -183,7 +183,7 @@ present() {
   run -0 --separate-stderr rlock run --insecure lock -- true
   says "warning" "not verified"
   run -0 --separate-stderr rlock run --insecure --cacert "$PKI/ca.crt" lock -- true
-  says "--cacert and --cacertdir have no effect"
+  says "--cacert has no effect"
   run -0 --separate-stderr rlock status -q lock --insecure || [ "$status" -eq 1 ]
   says "not verified"
   [[ $(rlock doctor --insecure 2>&1) == *"warn  tls"*"not verified"* ]]
@@ -202,7 +202,6 @@ present() {
   RLOCK_CACERT=$here refuses 78 "not a file"
   RLOCK_CACERT=/dev/zero refuses 78 "not a file"
   RLOCK_CACERT=$PKI/ca.key refuses 78 "no CA certificate"
-  RLOCK_CACERTDIR=none refuses 78 '"none"' "No such file"
   RLOCK_KEY=$PKI/client.key refuses 78 "--cert"
   export RLOCK_CERT=$PKI/client.crt
   refuses 78 "no private key"

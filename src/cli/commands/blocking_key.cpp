@@ -26,7 +26,6 @@ std::string redis_cli(const redis::Server& server, const std::string& words) {
     const redis::TlsOptions& tls = server.tls->options();
     text += tls.verify == redis::Verify::nothing ? " --tls --insecure" : " --tls";
     add(" --cacert ", tls.cacert);
-    add(" --cacertdir ", tls.cacertdir);
     add(" --cert ", tls.cert);
     add(" --key ", tls.key.empty() ? tls.cert : tls.key);
     add(" --sni ", tls.sni);

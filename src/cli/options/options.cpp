@@ -370,11 +370,8 @@ constexpr OptionRow kOptions[] = {
      "CMD: the list of processes and rlock config show it."},
     {general(Opt::cacert, "cacert", "FILE", {.environment = "RLOCK_CACERT", .in_file = true}),
      "TLS: trust the CA certificates in FILE, instead of the system's",
-     "Use it for a server whose certificate a private certificate authority (CA) has signed."},
-    {general(Opt::cacertdir, "cacertdir", "DIR",
-             {.fallback = "/etc/ssl/certs", .environment = "RLOCK_CACERTDIR", .in_file = true}),
-     "TLS: trust the CA certificates in DIR, prepared by openssl rehash",
-     "Use it instead of --cacert if each CA certificate is in a file of its own."},
+     "Use it for a server whose certificate a private certificate authority (CA) has signed. For a "
+     "folder of CA certificates that openssl rehash has prepared, set SSL_CERT_DIR."},
     {general(Opt::cert, "cert", "FILE", {.environment = "RLOCK_CERT", .in_file = true}),
      "TLS: client certificate to present", "Use it if the server requires one (tls-auth-clients)."},
     {general(Opt::key, "key", "FILE",

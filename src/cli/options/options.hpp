@@ -106,7 +106,6 @@ enum class Opt : uint8_t {
   password_file,
   password_command,
   cacert,
-  cacertdir,
   cert,
   key,
   sni,

@@ -259,7 +259,7 @@ class Reader {
   std::string resolve_path(const OptionRow& row, const std::string& value) const {
     constexpr std::string_view kLocal = "local:";
     bool local = row.id == Opt::url && value.starts_with(kLocal);
-    if (!local && row.metavar != "FILE" && row.metavar != "DIR") return value;
+    if (!local && row.metavar != "FILE") return value;
     size_t start = local ? kLocal.size() : 0;
     if (value.size() == start || value[start] == '/') return value;
     return value.substr(0, start) + folder_ + value.substr(start);

@@ -58,7 +58,6 @@ redis::TlsOptions tls_options(const Choices& choices) {
   auto text = [&](Opt id) { return choices.last(id).value_or(""); };
   redis::TlsOptions tls;
   tls.cacert = text(Opt::cacert);
-  tls.cacertdir = text(Opt::cacertdir);
   tls.cert = text(Opt::cert);
   tls.key = text(Opt::key);
   tls.sni = text(Opt::sni);

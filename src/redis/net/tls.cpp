@@ -18,6 +18,7 @@
 #include <optional>
 
 #include "redis/net/openssl.hpp"
+#include "util/fd.hpp"
 #include "util/text.hpp"
 
 namespace rlock::redis {
@@ -370,16 +371,12 @@ Error unusable(const std::string& what, const std::string& path, const std::stri
   return {ErrorKind::config, util::format("cannot use the {} \"{}\": {}", what, path, why)};
 }
 
-enum class PathKind { file, folder };
-
-// OpenSSL would accept a missing folder, and read a device without end.
-Status check_path(const std::string& what, const std::string& path, PathKind kind) {
+// OpenSSL would read a device without end.
+Status check_file(const std::string& what, const std::string& path) {
   struct stat info {};
   if (stat(path.c_str(), &info) != 0) return unusable(what, path, std::strerror(errno));
-  const bool folder = kind == PathKind::folder;
-  bool fit = folder ? S_ISDIR(info.st_mode) : S_ISREG(info.st_mode) || S_ISFIFO(info.st_mode);
-  if (fit) return Done{};
-  return unusable(what, path, folder ? "it is not a folder" : "it is not a file");
+  if (S_ISREG(info.st_mode) || S_ISFIFO(info.st_mode)) return Done{};
+  return unusable(what, path, "it is not a file");
 }
 
 // Without this callback OpenSSL would ask for the passphrase on the terminal.
@@ -404,14 +401,15 @@ std::string why_unreadable(const std::string& what) {
 // `load` takes a context and a path, and returns 1 for success.
 template <class Load>
 Status load_file(SSL_CTX* context, const std::string& what, const std::string& path, Load load) {
-  TRY_STATUS(check_path(what, path, PathKind::file));
+  TRY_STATUS(check_file(what, path));
   lib().ERR_clear_error();
   if (load(context, path.c_str()) == 1) return Done{};
   return unusable(what, path, why_unreadable(what));
 }
 
-// As OpenSSL has it: SSL_CERT_FILE and SSL_CERT_DIR come before the system's own, and what is not
-// there is passed over. OpenSSL's own paths would be those of the system that it was built for.
+// As OpenSSL has it: SSL_CERT_FILE and SSL_CERT_DIR (folders, separated by colons) come before the
+// system's own, and what is not there is passed over. OpenSSL's own paths would be those of the
+// system that it was built for.
 Status set_system_authorities(SSL_CTX* context) {
   const char* file = secure_getenv("SSL_CERT_FILE");
   const char* folder = secure_getenv("SSL_CERT_DIR");
@@ -422,23 +420,17 @@ Status set_system_authorities(SSL_CTX* context) {
   if (file != nullptr && access(file, R_OK) == 0) {
     TRY_STATUS(load_file(context, "CA certificate", file, lib().SSL_CTX_load_verify_file));
   }
-  if (folder != nullptr) lib().SSL_CTX_load_verify_dir(context, folder);
+  for (std::string_view one : util::split(folder == nullptr ? "" : folder, ':')) {
+    // A folder is read at each handshake, when the working folder may be another one.
+    auto path = util::absolute(std::string(one));
+    if (path && !one.empty()) lib().SSL_CTX_load_verify_dir(context, path->c_str());
+  }
   return Done{};
 }
 
 Status set_authorities(SSL_CTX* context, const TlsOptions& options) {
-  if (options.cacert.empty() && options.cacertdir.empty()) return set_system_authorities(context);
-  if (!options.cacert.empty()) {
-    TRY_STATUS(
-        load_file(context, "CA certificate", options.cacert, lib().SSL_CTX_load_verify_file));
-  }
-  if (options.cacertdir.empty()) return Done{};
-  TRY_STATUS(check_path("CA folder", options.cacertdir, PathKind::folder));
-  // It is read at each handshake, when the working folder may be another one.
-  auto folder = util::absolute(options.cacertdir);
-  if (!folder) return unusable("CA folder", options.cacertdir, folder.error().text);
-  lib().SSL_CTX_load_verify_dir(context, folder->c_str());
-  return Done{};
+  if (options.cacert.empty()) return set_system_authorities(context);
+  return load_file(context, "CA certificate", options.cacert, lib().SSL_CTX_load_verify_file);
 }
 
 Status set_key(SSL_CTX* context, const std::string& path) {

@@ -17,7 +17,6 @@ enum class Verify { peer, nothing };
 // The options of the same names; empty: not given.
 struct TlsOptions {
   std::string cacert;
-  std::string cacertdir;
   std::string cert;
   std::string key;  // empty: it is in the file of the certificate
   std::string sni;  // the name to request and to verify instead of the URL's host
