@@ -16,10 +16,10 @@ namespace {
 
 // In the order of CommandId.
 constexpr std::array kCommandFunctions{
-    run_command,     acquire_command, renew_command,        release_command, status_command,
-    queue_command,   watch_command,   force_unlock_command, close_command,   open_command,
-    history_command, forget_command,  metrics_command,      check_command,   doctor_command,
-    config_command,  local_command,   completion_command};
+    run_command,     acquire_command,    renew_command,        release_command, status_command,
+    queue_command,   watch_command,      force_unlock_command, close_command,   open_command,
+    history_command, forget_command,     metrics_command,      check_command,   doctor_command,
+    config_command,  stop_local_command, completion_command};
 static_assert(kCommandFunctions.size() == static_cast<size_t>(CommandId::completion) + 1);
 
 Result<Report> run_invocation(Invocation& invocation) {

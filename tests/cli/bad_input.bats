@@ -235,9 +235,10 @@ doctor name
 doctor -u odd://x
 completion tcsh | bash|zsh|fish
 completion | name a shell
-local | rlock local stop
-local start | rlock local stop
-local stop | rlock --url local: local stop
+local | rlock stop-local
+local stop | rlock stop-local
+stop-local | rlock stop-local --url local:
+stop-local name | takes no NAME
 END
 }
 

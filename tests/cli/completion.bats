@@ -62,7 +62,7 @@ remember() {
     'rlock run --on-lost ig\t' 'rlock run --on-lost ignore' \
     'rlock run --on-lost=ig\t' 'rlock run --on-lost=ignore' \
     'rlock completion fi\t' 'rlock completion fish' \
-    'rlock local st\t' 'rlock local stop'
+    'rlock stop\t' 'rlock stop-local'
 }
 
 # lists SHELL TYPED: what the shell offers behind it.

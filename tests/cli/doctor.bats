@@ -311,7 +311,7 @@ sees_itself() { [[ $(redis cluster info) == *cluster_state:ok* ]]; }
 @test "local: says how to end the server, and that works" {
   folder=$(mktemp -d)
   run -0 rlock doctor -u "local:$folder"
-  advice=$(grep -o "rlock local stop" <<<"$output")
+  advice=$(grep -o "rlock stop-local" <<<"$output")
   RLOCK_URL=local:$folder run -0 bash -c "$advice"
   [ ! -S "$folder/rlock.sock" ]
   rm -rf "$folder"

@@ -100,35 +100,35 @@ listening() { [ "$(redis-cli -s "$1/rlock.sock" ping)" = PONG ]; }
   let_go lock
 }
 
-@test "local stop ends the server, refuses while a lock is held or waited for, and nothing is lost" {
+@test "stop-local ends the server, refuses while a lock is held or waited for, and nothing is lost" {
   export RLOCK_URL=local:$here/locks
-  run -0 rlock local stop
+  run -0 rlock stop-local
   [ "$output" = "no server of local: was running" ]
   [ ! -e locks ]
   first_run
   hold lock
-  refuses 75 "the server was not stopped" '"lock" is held by' "$(id -un)@" "sh -c" -- rlock local stop
+  refuses 75 "the server was not stopped" '"lock" is held by' "$(id -un)@" "sh -c" -- rlock stop-local
   queue_up lock -q
   rlock acquire other --ttl 10m >/dev/null
-  refuses 75 "and 1 more: rlock status" -- rlock local stop
+  refuses 75 "and 1 more: rlock status" -- rlock stop-local
   let_go lock
   rlock force-unlock other --yes
   eventually free lock
   token=$(rlock status --json lock | jq .locks[0].last_success.at)
-  run -0 rlock local stop
+  run -0 rlock stop-local
   [ "$output" = "the server of local: has ended" ]
   gone "$pid"
-  quietly rlock local stop -q
+  quietly rlock stop-local -q
   [ "$(rlock status --json lock | jq .locks[0].last_success.at)" = "$token" ]
 }
 
-@test "local stop is for local: alone, and for a server that can be seen" {
+@test "stop-local is for local: alone, and for a server that can be seen" {
   mkdir -m 777 open
   chmod 777 open
-  refuses 78 "chmod 700" -- rlock local stop -u "local:$here/open"
+  refuses 78 "chmod 700" -- rlock stop-local -u "local:$here/open"
   first_run
   rm locks/rlock.sock
-  refuses 69 "kill $pid" -- rlock local stop -u "local:$here/locks"
+  refuses 69 "kill $pid" -- rlock stop-local -u "local:$here/locks"
 }
 
 @test "a socket that nobody listens on is no server" {

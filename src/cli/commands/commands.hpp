@@ -29,7 +29,7 @@ Result<Report> metrics_command(const Invocation& invocation);
 Result<Report> check_command(const Invocation& invocation);
 Result<Report> doctor_command(const Invocation& invocation);
 Result<Report> config_command(const Invocation& invocation);
-Result<Report> local_command(const Invocation& invocation);
+Result<Report> stop_local_command(const Invocation& invocation);
 Result<Report> completion_command(const Invocation& invocation);
 
 // What run_settings() is for `run`.

@@ -184,7 +184,7 @@ class Doctor {
     if (std::holds_alternative<redis::LocalUrl>(url)) {
       diagnoses_.back().checks.push_back(
           {"local", Grade::ok,
-           "rlock started this server and keeps it for the next run; rlock local stop ends it"});
+           "rlock started this server and keeps it for the next run; rlock stop-local ends it"});
     }
   }
 

@@ -200,15 +200,16 @@ constexpr CommandRow kCommands[] = {
      "Exit status: 0. 64 wrong usage, 78 a configuration file cannot be used.",
      "rlock config\n"
      "rlock config --json | jq -r '.settings[] | select(.setting == \"url\").place'"},
-    {{CommandId::local, "local", "local [options] stop", "end the private server of local:"},
+    {{CommandId::stop_local, "stop-local", "stop-local [options]",
+      "end the private server of local:"},
      "Ends the server of the folder that the URL local: or local:/DIR names; without a URL, of the "
      "default folder. It does not end it while somebody holds or waits for a lock under the "
      "prefix, and shows who does. The server keeps what it has stored, and the next rlock that "
      "needs it starts it again.\n"
      "Exit status: 0, also if no server was running. 64 if the URL is not local:. 75 if a lock is "
      "held.",
-     "rlock local stop\n"
-     "rlock --url local:/srv/locks local stop"},
+     "rlock stop-local\n"
+     "rlock stop-local --url local:/srv/locks"},
     {{CommandId::completion, "completion", "completion bash|zsh|fish",
       "print a completion script for a shell"},
      "Prints a script that makes the shell complete commands, options and their values, the names "

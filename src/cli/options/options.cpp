@@ -18,7 +18,7 @@ constexpr unsigned kForget = bit(CommandId::forget);
 constexpr unsigned kMetrics = bit(CommandId::metrics);
 constexpr unsigned kCheck = bit(CommandId::check);
 constexpr unsigned kDoctor = bit(CommandId::doctor);
-constexpr unsigned kLocal = bit(CommandId::local);
+constexpr unsigned kStopLocal = bit(CommandId::stop_local);
 
 // Fencing tokens, which are exact as JSON integers.
 constexpr uint64_t kGreatestToken = (uint64_t{1} << 53) - 1;
@@ -415,7 +415,7 @@ constexpr OptionRow kOptions[] = {
      "read only this configuration file, instead of rlock/rlock.toml in ~/.config or /etc",
      "The file must exist. /dev/null turns all configuration files off. See rlock.toml(5)."},
     {general(Opt::json, "json", "", {.common = true},
-             kEveryCommand & ~(kRun | kMetrics | kCheck | kLocal)),
+             kEveryCommand & ~(kRun | kMetrics | kCheck | kStopLocal)),
      "print JSON on standard output",
      "Use it in scripts: later versions may add fields, but do not remove any. rlock also prints "
      "errors as JSON on standard output, in addition to the message on standard error. rlock(1), "

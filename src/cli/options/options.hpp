@@ -27,7 +27,7 @@ enum class CommandId : uint8_t {
   check,
   doctor,
   config,
-  local,
+  stop_local,
   completion
 };
 

@@ -65,6 +65,7 @@ Error unknown_command(const std::string& word, bool has_dashes = false) {
       {"break", "rlock force-unlock"},
       {"kill", "rlock force-unlock"},
       {"exec", "rlock run"},
+      {"local", "rlock stop-local"},
       {"unlock",
        "rlock release, for scripts that acquired the lock, or rlock force-unlock, for operators"}};
   for (const auto& [typed, meant] : kMeant) {

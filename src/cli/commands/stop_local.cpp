@@ -1,4 +1,4 @@
-// `rlock local stop`: ends the private server of `local:`.
+// rlock stop-local: ends the private server of `local:`.
 #include "cli/commands/commands.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
@@ -12,8 +12,8 @@ namespace {
 
 // For the URL `local:`, or where there is none.
 Result<redis::OpenOptions> local_settings(const Invocation& invocation) {
-  if (invocation.names != std::vector<std::string>{"stop"} || invocation.after_dashes) {
-    return usage("local needs the word stop: rlock local stop");
+  if (!invocation.names.empty() || invocation.after_dashes) {
+    return usage("stop-local takes no NAME: it ends the server of local:, with all of its locks");
   }
   Choices choices = invocation.choices;
   if (!choices.has(Opt::url)) {
@@ -22,8 +22,8 @@ Result<redis::OpenOptions> local_settings(const Invocation& invocation) {
   TRY(auto settings, connection_options(choices));
   if (settings.urls.size() != 1 || !std::holds_alternative<redis::LocalUrl>(settings.urls[0])) {
     return usage(
-        "local stop ends the server of local:, but the URL names another one; use rlock --url "
-        "local: local stop");
+        "stop-local ends the server of local:, but the URL names another one; use rlock stop-local "
+        "--url local:");
   }
   settings.local_start = redis::LocalStart::forbidden;
   return settings;
@@ -57,7 +57,7 @@ Status check_locks_free(Session& session) {
 
 }  // namespace
 
-Result<Report> local_command(const Invocation& invocation) {
+Result<Report> stop_local_command(const Invocation& invocation) {
   TRY(auto settings, local_settings(invocation));
   const std::string folder = std::get<redis::LocalUrl>(settings.urls[0]).folder;
   if (auto session = Session::open(std::move(settings))) TRY_STATUS(check_locks_free(*session));
