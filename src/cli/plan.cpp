@@ -62,9 +62,7 @@ run::Plan make_plan(const RunSettings& settings, const Session& session,
     plan.claim.record = encode_record(record);
   }
   const LockAddress address = address_of(plan.claim.name, session);
-  if (settings.reentry == Reentry::enter) {
-    plan.outer_runs = outer_runs(environment.outer_locks, address);
-  }
+  plan.outer_runs = outer_runs(environment.outer_locks, address);
   const bool renews = plan.watchdog == lock::Watchdog::renew;
   plan.environment = [outer_locks = environment.outer_locks, address,
                       ttl = renews ? plan.claim.ttl : Millis(0)](const run::HeldLock& held_lock) {

@@ -108,7 +108,7 @@ EOT
 }
 
 @test "a file cannot let two runs overlap that exclude each other on the command line" {
-  for setting in 'shared = true' 'slots = 2' 'no-reentrant = true' 'on-lost = "ignore"' 'format = "plain"' 'max-run = 5'; do
+  for setting in 'shared = true' 'slots = 2' 'min-hold = 5' 'on-lost = "ignore"' 'format = "plain"' 'max-run = 5'; do
     configure "$user_file" <<<$'[run]\nttl = "1m"\n'"$setting"
     refused "$user_file:3:" "\"${setting%% *}\" cannot be a setting of all runs" "command line"
   done

@@ -65,10 +65,10 @@ has_entries() { [ "$(about "$2" entries)" = "$1" ]; }
   nothing_left siblings
 }
 
-@test "--no-reentrant waits like anyone else" {
-  run -75 rlock run strict -- rlock run -n --no-reentrant strict -- true
-  run -75 rlock run strict -- rlock run -w 0.2 --no-reentrant strict -- true
-  run -0 rlock run -s strict -- rlock run -n -s --no-reentrant strict -- true
+@test "without RLOCK_HELD a run waits like anyone else" {
+  run -75 rlock run strict -- env -u RLOCK_HELD rlock run -n strict -- true
+  run -75 rlock run strict -- env -u RLOCK_HELD rlock run -w 0.2 strict -- true
+  run -0 rlock run -s strict -- env -u RLOCK_HELD rlock run -n -s strict -- true
 }
 
 @test "exclusive inside shared is refused: it would wait for itself" {

@@ -80,7 +80,9 @@ class Image(unittest.TestCase):
             self.assertIn("rlock ", run(0, "run", "nightly", "--", "/rlock", "--version"))
             seen = run(0, "run", "nightly", "--", "/rlock", "run", "-n", "other", "--", "/rlock", "status", "--json", "nightly")
             self.assertIn('"state":"held"', seen)
-            run(75, "run", "nightly", "--", "/rlock", "run", "-n", "--no-reentrant", "nightly", "--", "/rlock", "--version")
+            owner = run(0, "acquire", "nightly", "--ttl", "1m").strip()
+            run(75, "run", "-n", "nightly", "--", "/rlock", "--version")
+            run(0, "release", "nightly", "--owner", owner)
             run(127, "run", "nightly", "--", "no-such-command")
 
 

@@ -62,7 +62,7 @@ inside() {
   run -0 inside 'rlock run nightly -- sh -c "echo token \$RLOCK_TOKEN"; rlock run nightly -c "echo shell text"'
   [[ "${lines[0]}" =~ ^token\ [0-9]+$ && "${lines[1]}" = "shell text" ]] || fail "$output"
   run -7 inside 'rlock run nightly -- sh -c "exit 7"'
-  run -75 inside 'rlock run nightly -- rlock run -n --no-reentrant nightly -- true'
+  run -75 inside 'rlock run nightly -- env -u RLOCK_HELD rlock run -n nightly -- true'
   run -124 inside 'rlock run --max-run 0.2 nightly -- sleep 1000'
   run -0 inside 'owner=$(rlock acquire nightly --ttl 1m); rlock status -q nightly; rlock release nightly --owner "$owner"'
   run -0 inside 'rlock doctor'

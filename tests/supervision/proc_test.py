@@ -50,7 +50,7 @@ class Proc(Case):
         """Who cannot be looked for may be there. --wait-descendants"""
         needs_root(*REFUSED, "true")
         briefly = [*REFUSED[:-1], REFUSED[-1] + ":when=1..3"]
-        other = f"(sleep 0.5; {RLOCK} run -n --no-reentrant left -- true; echo $? >other) &"
+        other = f"(sleep 0.5; env -u RLOCK_HELD {RLOCK} run -n left -- true; echo $? >other) &"
         done = self.run_program([*briefly, RLOCK, "run", "--wait-descendants", "left", "--", "sh", "-c", other])
         self.assertEqual(done.returncode, 0)
         self.assertEqual(read("other"), "75\n")

@@ -17,7 +17,7 @@ load topology
   owner=$(rlock acquire steps --ttl 1m)
   run -0 rlock renew steps --owner "$owner" --ttl 2m
   run -0 rlock release steps --owner "$owner"
-  run -0 rlock run --no-reentrant outer -- rlock run inner -- true
+  run -0 rlock run outer -- rlock run inner -- true
   run -0 rlock run nested -- rlock run nested -- true
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "unit/cli_fixture.hpp"
@@ -94,6 +96,20 @@ TEST_CASE("each command's help names each of its options") {
       }
       CHECK(named == option.applies_to(command.id));
     }
+  }
+}
+
+TEST_CASE("each option names its user in at most eight words: a recipe, or what people report") {
+  std::ifstream file(RLOCK_RECIPES);
+  const std::string recipes(std::istreambuf_iterator<char>(file), {});
+  REQUIRE(rlock::test::contains(recipes, ".SH "));
+  for (const OptionRow& row : options()) {
+    const std::string user(row.needed_by);
+    CAPTURE(row.name);
+    CAPTURE(user);
+    CHECK(std::count(user.begin(), user.end(), ' ') < 8);
+    if (user.starts_with("report: ")) continue;
+    CHECK(rlock::test::contains(recipes, ".SH \"" + user + "\"\n"));
   }
 }
 

@@ -98,10 +98,7 @@ TEST_CASE("--exit-code chooses the code of each reason why the command did not r
   CHECK(codes({"-E", "7", "--exit-code", "done=3"}) == ExitCodes{.busy = 7, .done = 3});
 }
 
-TEST_CASE(
-    "by default a run re-enters and releases when the command ends, and options change both") {
-  CHECK(run_with({}).reentry == Reentry::enter);
-  CHECK(run_with({"--no-reentrant"}).reentry == Reentry::wait);
+TEST_CASE("by default a run releases when the command ends, and is not contained") {
   CHECK(run_with({}).plan.until == run::ReleaseAfter::command);
   CHECK(run_with({}).plan.contain == run::Contain::no);
   CHECK(run_with({"--contain"}).plan.contain == run::Contain::with_rights);

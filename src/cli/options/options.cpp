@@ -25,20 +25,22 @@ constexpr uint64_t kGreatestToken = (uint64_t{1} << 53) - 1;
 constexpr uint64_t kDay = 24 * 60 * 60 * uint64_t{1000};
 
 constexpr OptionHead option(Opt id, std::string_view name, std::string_view metavar,
-                            unsigned commands, OptionExtras extras = {}) {
-  return {extras, id, name, metavar, commands, Section::command};
+                            std::string_view needed_by, unsigned commands,
+                            OptionExtras extras = {}) {
+  return {extras, id, name, metavar, needed_by, commands, Section::command};
 }
 // Listed apart: of every command, unless `commands` names some.
 constexpr OptionHead general(Opt id, std::string_view name, std::string_view metavar,
-                             OptionExtras extras = {}, unsigned commands = kEveryCommand) {
-  return {extras, id, name, metavar, commands, Section::general};
+                             std::string_view needed_by, OptionExtras extras = {},
+                             unsigned commands = kEveryCommand) {
+  return {extras, id, name, metavar, needed_by, commands, Section::general};
 }
 
 // In the order of Opt.
 constexpr OptionRow kOptions[] = {
     // ---- of run, most of which acquire has too ----
 
-    {option(Opt::nonblock, "nonblock", "", kRun | kAcquire,
+    {option(Opt::nonblock, "nonblock", "", "COMING FROM FLOCK", kRun | kAcquire,
             {.group = Group::waiting, .letter = 'n', .common = true}),
      "do not wait: if the lock is busy, exit with 75",
      "Use it for a job that many hosts start at the same time and that only one of them should do: "
@@ -47,7 +49,7 @@ constexpr OptionRow kOptions[] = {
      "the "
      "server is away, rlock tries for 2s; with --connect-timeout 1m it skips a busy lock at once "
      "and yet waits for the server. This option cannot be combined with a --wait longer than 0."},
-    {option(Opt::wait, "wait", "DUR", kRun | kAcquire | kClose,
+    {option(Opt::wait, "wait", "DUR", "A DEPLOY FROM CI", kRun | kAcquire | kClose,
             {.group = Group::waiting,
              .letter = 'w',
              .fallback = "forever",
@@ -58,11 +60,12 @@ constexpr OptionRow kOptions[] = {
      "for the server; --max-run limits how long the command runs. If the server is away, rlock "
      "tries to reach it until this time is over, at least for --connect-timeout; without this "
      "option it tries for 60 s. Then it exits with 69."},
-    {option(Opt::conflict_exit_code, "conflict-exit-code", "N", kRun | kAcquire,
+    {option(Opt::conflict_exit_code, "conflict-exit-code", "N", "COMING FROM FLOCK",
+            kRun | kAcquire,
             {.group = Group::waiting, .letter = 'E', .fallback = "75", .most = 255}),
      "if the lock is busy, exit with N (0-255), as with flock; short for --exit-code busy=N",
      "It cannot be combined with busy= of --exit-code."},
-    {option(Opt::exit_code, "exit-code", "WHAT=N", kRun | kAcquire,
+    {option(Opt::exit_code, "exit-code", "WHAT=N", "A DEPLOY FROM CI", kRun | kAcquire,
             {.group = Group::waiting, .fallback = "busy=75,done=0,superseded=75,failures=75"}),
      "exit with N (0-255) if the lock is busy (busy=N), the work was done before (done=N), a newer "
      "run takes over (superseded=N) or failed runs are not repeated (failures=N); separate several "
@@ -72,12 +75,12 @@ constexpr OptionRow kOptions[] = {
      "--once-per "
      "and --once-within, superseded to --supersede, and failures to --max-failures. After "
      "superseded do not try again: the newer run does the work."},
-    {option(Opt::shell_text, "", "TEXT", kRun,
+    {option(Opt::shell_text, "", "TEXT", "COMING FROM FLOCK", kRun,
             {.group = Group::processes, .letter = 'c', .common = true}),
      "run TEXT with $SHELL (or /bin/sh, if it is not set) instead of a COMMAND",
      "Use it for pipes and redirections under the lock. TEXT is one word: quote it. This option "
      "cannot be combined with a COMMAND after --."},
-    {option(Opt::ttl, "ttl", "DUR", kRun | kAcquire | kRenew | kDoctor,
+    {option(Opt::ttl, "ttl", "DUR", "A HOT STANDBY", kRun | kAcquire | kRenew | kDoctor,
             {.group = Group::lease,
              .letter = 't',
              .fallback = "60s",
@@ -85,20 +88,22 @@ constexpr OptionRow kOptions[] = {
              .in_file = true,
              .least = 1000}),
      "length of the lease, at least 1s"},
-    {option(Opt::no_renew, "no-renew", "", kRun, {.group = Group::lease}),
+    {option(Opt::no_renew, "no-renew", "", "report: one lease must outlast any outage", kRun,
+            {.group = Group::lease}),
      "do not renew the lease: end the command before the lease ends (after 52s of 60s) and exit "
      "with 76",
      "Use it if a command that hangs must not hold the lock for longer than one lease. Choose a "
      "--ttl that is long enough for the command, --kill-after and a margin. To limit the command "
      "but renew its lease, use --max-run instead."},
-    {option(Opt::max_run, "max-run", "DUR", kRun,
+    {option(Opt::max_run, "max-run", "DUR", "A JOB ONCE A DAY ON TEN HOSTS", kRun,
             {.group = Group::processes, .fallback = "none", .common = true}),
      "end a command that runs longer than this, and exit with 124",
      "Use it so that a command that hangs does not hold the lock forever. The time begins when the "
      "command starts; 0 means no limit. rlock sends TERM to the command and everything that it "
      "started, and KILL after the time of --kill-after. It holds the lock until they have ended, "
      "so rlock itself may run for longer: see WHAT CANNOT BE ENDED."},
-    {option(Opt::kill_after, "kill-after", "DUR", kRun | kDoctor,
+    {option(Opt::kill_after, "kill-after", "DUR", "report: command killed while it cleans up",
+            kRun | kDoctor,
             {.group = Group::processes,
              .letter = 'k',
              .fallback = "5s, or a sixth of the ttl if that is less",
@@ -107,7 +112,7 @@ constexpr OptionRow kOptions[] = {
      "Use it to give the command time to clean up after --max-run, a lost lease or force-unlock. "
      "After a lost lease the time may be shorter, because rlock sends KILL before the lease can "
      "end at the server: a longer time needs a longer --ttl."},
-    {option(Opt::stop_after, "stop-after", "DUR", kRun,
+    {option(Opt::stop_after, "stop-after", "DUR", "A HOT STANDBY", kRun,
             {.group = Group::processes, .fallback = "none"}),
      "after a TERM to rlock, kill what goes on longer than this",
      "For a command that may ignore TERM or clean up for too long. The time begins when another "
@@ -115,45 +120,48 @@ constexpr OptionRow kOptions[] = {
      "and everything that it started, and releases the lock; without this option it waits until "
      "the command ends. Under systemd, use less than TimeoutStopSec=, after which the lock would "
      "stay locked until its lease ends. 0 means no limit."},
-    {option(Opt::on_lost, "on-lost", "terminate|ignore", kRun,
+    {option(Opt::on_lost, "on-lost", "terminate|ignore",
+            "report: long job killed because the server failed", kRun,
             {.group = Group::lease, .fallback = "terminate"}),
      "if the lease is lost: terminate the command, or ignore the loss (let the command run, and "
      "print a warning)",
      "With ignore, another run may hold the lock while this command still runs. Use it only if "
      "that is harmless, or if the resource checks RLOCK_TOKEN: see FENCING TOKENS."},
-    {option(Opt::min_hold, "min-hold", "DUR", kRun | kAcquire,
+    {option(Opt::min_hold, "min-hold", "DUR", "AT MOST THREE STARTS AN HOUR", kRun | kAcquire,
             {.group = Group::lease, .fallback = "0"}),
      "keep the lock for at least this long after acquiring it, even if the command ends sooner",
      "Use it with --nonblock for a job that many hosts start by their clocks: a host whose clock "
      "is behind, or that starts after a quick job is done, then finds the lock busy. It also "
      "applies if the command fails or its host dies, but not if the command cannot be executed. "
      "rlock status shows that the lock is in its cool-down; force-unlock ends the cool-down."},
-    {option(Opt::slots, "slots", "N", kRun | kAcquire,
+    {option(Opt::slots, "slots", "N", "A POOL OF FOUR TEST DATABASES", kRun | kAcquire,
             {.group = Group::lease, .fallback = "1", .common = true, .least = 1, .most = 1024}),
      "allow up to N holders; if holders disagree, the smallest N applies",
      "Use it to limit how many instances of a job run at once. Give the same N everywhere, at most "
      "1024. The command finds in RLOCK_SLOT which one it is: a number from 1 to N that no other "
      "live holder has. This option cannot be combined with --shared, several servers or another "
      "--format."},
-    {option(Opt::shared, "shared", "", kRun | kAcquire,
+    {option(Opt::shared, "shared", "", "FREEZE OF AN ENVIRONMENT", kRun | kAcquire,
             {.group = Group::lease, .letter = 's', .common = true}),
      "take a shared lock: any number of shared holders, never beside an exclusive one",
      "Use it for readers that may run at the same time; a writer takes the lock without this "
      "option. Waiters get the lock in order, so later readers do not overtake a waiting writer. "
      "The restrictions of --slots apply."},
-    {option(Opt::max_queue, "max-queue", "N", kRun | kAcquire,
-            {.group = Group::waiting, .fallback = "none", .most = UINT32_MAX}),
+    {option(Opt::max_queue, "max-queue", "N", "report: runs pile up behind a slow one",
+            kRun | kAcquire, {.group = Group::waiting, .fallback = "none", .most = UINT32_MAX}),
      "exit with 75 at once if N runs are already waiting",
      "Use it so that runs do not pile up behind a slow one: with 1, one run waits and all later "
      "ones exit."},
-    {option(Opt::once, "once", "KEY", kRun | kForget, {.group = Group::once, .common = true}),
+    {option(Opt::once, "once", "KEY", "A MIGRATION THAT ONE REPLICA DOES", kRun | kForget,
+            {.group = Group::once, .common = true}),
      "run the command unless a run of NAME with this KEY has succeeded; otherwise exit with 0",
      "Use it where several processes start the same work, such as a migration at the start of each "
      "replica: one does it, the others wait for it and then go on. KEY says which work it is, such "
      "as a commit: 1 to 200 bytes. An empty KEY is an error, because it is what a variable that is "
      "not set expands to. The server keeps a KEY for 30 days after somebody last asked for it, and "
      "1,000 of them for each lock. See DONE ONCE."},
-    {option(Opt::once_per, "once-per", "minute|15m|hour|6h|day|week|month", kRun,
+    {option(Opt::once_per, "once-per", "minute|15m|hour|6h|day|week|month",
+            "A JOB ONCE A DAY ON TEN HOSTS", kRun,
             {.group = Group::once, .common = true, .examples = true}),
      "run the command once in each period of the calendar; otherwise exit with 0",
      "Use it in the crontab of several hosts. What counts is the period in which a host begins to "
@@ -163,13 +171,13 @@ constexpr OptionRow kOptions[] = {
      "whose clocks differ by some seconds still mean the same period. For day, week and month all "
      "hosts need the same time zone: a run that finds its work done by a host with another one "
      "prints a warning. See DONE ONCE."},
-    {option(Opt::once_within, "once-within", "DUR", kRun,
+    {option(Opt::once_within, "once-within", "DUR", "A JOB ONCE A DAY ON TEN HOSTS", kRun,
             {.group = Group::once, .least = 1, .most = 366 * kDay}),
      "run the command unless a run of NAME has succeeded that began to ask less than DUR before "
      "this one, or was granted after it; otherwise exit with 0",
      "Use it for timers without a calendar, with jitter, or that start late: take half of the "
      "period of the timer. The clocks of the hosts do not matter. At most 366d. See DONE ONCE."},
-    {option(Opt::max_failures, "max-failures", "N", kRun,
+    {option(Opt::max_failures, "max-failures", "N", "A JOB THAT CATCHES UP, AS WITH ANACRON", kRun,
             {.group = Group::once, .fallback = "none", .least = 1, .most = UINT32_MAX}),
      "with --once, --once-per or --once-within: after N failed runs exit with 75 instead of trying "
      "again",
@@ -177,7 +185,7 @@ constexpr OptionRow kOptions[] = {
      "of runs with this option are counted since the last success, of this KEY or in this period; "
      "a command that could not be started is not counted, nor one that returned 0 after rlock was "
      "asked to stop, nor a run whose lock an operator broke."},
-    {option(Opt::supersede, "supersede", "N", kRun | kAcquire,
+    {option(Opt::supersede, "supersede", "N", "A DEPLOY FROM CI", kRun | kAcquire,
             {.group = Group::waiting, .value_optional = true, .most = kGreatestToken}),
      "of the waiters with this option only the newest stays in the queue, the one with the "
      "greatest N; the others exit with 75",
@@ -189,30 +197,27 @@ constexpr OptionRow kOptions[] = {
      "the newest. The one that stays takes the place in the queue of the one that it replaces. A "
      "run that holds the lock is never touched. With --nonblock nobody is replaced. This option "
      "works with one server only."},
-    {option(Opt::while_closed, "while-closed", "", kRun | kAcquire, {.group = Group::waiting}),
+    {option(Opt::while_closed, "while-closed", "", "FREEZE OF AN ENVIRONMENT", kRun | kAcquire,
+            {.group = Group::waiting}),
      "get the lock also while it is closed (rlock close)",
      "Use it for what must run during a freeze, such as a fix. While the lock is closed such a run "
      "waits only for who holds the lock, and for those with this option that came before it. This "
      "option works with one server only. See CLOSING."},
-    {option(Opt::urgent, "urgent", "DUR", kRun | kAcquire,
+    {option(Opt::urgent, "urgent", "DUR", "report: urgent fix waits behind routine jobs",
+            kRun | kAcquire,
             {.group = Group::waiting, .value_optional = true, .least = 1, .most = kDay}),
      "wait in the queue as if it had come DUR earlier (1h without DUR, at most 24h)",
      "Use it for what should not stand behind the usual work, such as an urgent fix. An ordinary "
      "waiter is overtaken only by urgent ones that came at most DUR after it, so that nobody waits "
      "forever. A run that holds the lock is never touched. With --supersede it needs that option's "
      "N."},
-    {option(Opt::no_reentrant, "no-reentrant", "", kRun, {.group = Group::lease}),
-     "inside a run that holds NAME, wait for the lock like any other run",
-     "Use it for runs that one outer run starts in parallel and that must exclude each other. The "
-     "outer run keeps the lock until its command has ended: if that command waits for the nested "
-     "run, add --wait or --nonblock, or each waits for the other forever."},
-    {option(Opt::wait_descendants, "wait-descendants", "", kRun,
+    {option(Opt::wait_descendants, "wait-descendants", "", "COMING FROM FLOCK", kRun,
             {.group = Group::processes, .common = true}),
      "hold the lock until everything that the command started has ended",
      "Use it for a command that returns before its work is done. Without this option rlock "
      "releases the lock when the command itself has ended, and the processes that the command left "
      "behind run on without the lock."},
-    {option(Opt::contain, "contain", "user", kRun,
+    {option(Opt::contain, "contain", "user", "A JOB ONCE A DAY ON TEN HOSTS", kRun,
             {.group = Group::processes, .value_optional = true, .in_file = true}),
      "run the command in a pid namespace of its own: when the run ends, however it ends, the "
      "kernel ends everything in it at once. =user: in a user namespace, too",
@@ -226,7 +231,7 @@ constexpr OptionRow kOptions[] = {
      "set-user-ID programs do not work. Do not use it for a backup, which would record the wrong "
      "owners. rlock doctor says which of the two works. If the one that is given does not, rlock "
      "exits with 71 before it asks for the lock."},
-    {option(Opt::format, "format", "native|plain|redisson",
+    {option(Opt::format, "format", "native|plain|redisson", "COMING FROM SET NX EX",
             kRun | kAcquire | kRenew | kRelease | kStatus | kWatch | kForce,
             {.group = Group::storage, .fallback = "native"}),
      "how the lock is stored: as rlock does (native); as redsync, redis-py and node-redlock do "
@@ -234,35 +239,37 @@ constexpr OptionRow kOptions[] = {
      "Use plain or redisson to share a lock with a program that uses one of these libraries. Such "
      "locks have no queue and no fencing token, and several options do not work with them: see "
      "FORMATS."},
-    {option(Opt::fail_open, "fail-open", "DUR", kRun,
-            {.group = Group::waiting, .value_optional = true, .in_file = true, .least = 1}),
+    {option(Opt::fail_open, "fail-open", "DUR", "report: backup skipped because the server failed",
+            kRun, {.group = Group::waiting, .value_optional = true, .in_file = true, .least = 1}),
      "if no server answers for DUR, print a warning and run the command without the lock",
      "Use it only if running the job twice does less harm than not running it. Without DUR rlock "
      "decides after --connect-timeout, whatever --wait says. The command then finds RLOCK_UNLOCKED "
      "in its environment instead of RLOCK_TOKEN. A server that rejects the login or is not ready "
      "has answered, so the command does not run, nor does it for an error in the configuration: "
      "see EXIT STATUS, 69."},
-    {option(Opt::hide_command, "hide-command", "", kRun | kAcquire,
-            {.group = Group::output, .in_file = true}),
+    {option(Opt::hide_command, "hide-command", "", "report: secrets in the stored command line",
+            kRun | kAcquire, {.group = Group::output, .in_file = true}),
      "do not store the command line; otherwise status shows its first 200 bytes to others",
      "Use it if the arguments contain something that others must not see. rlock still stores host, "
      "user and pid."},
-    {option(Opt::renew_while, "renew-while", "PID", kAcquire,
+    {option(Opt::renew_while, "renew-while", "PID", "A BLOCK OF A SCRIPT", kAcquire,
             {.group = Group::lease, .common = true, .least = 1, .most = INT32_MAX}),
      "renew the lease in the background while the process PID lives, then release the lock",
      "Use it so that a script that dies does not keep the lock, and for steps of unknown duration. "
      "--ttl is then the lease that the background process renews, 60s by default."},
-    {option(Opt::event_log, "event-log", "FILE", kRun, {.group = Group::output, .in_file = true}),
+    {option(Opt::event_log, "event-log", "FILE", "THE EVENT LOG", kRun,
+            {.group = Group::output, .in_file = true}),
      "append one line to FILE for each event, a JSON object",
      "Use it for logs and monitoring, since run has no --json. Several runs may share one file. If "
      "it cannot be opened or written, rlock prints a warning, and the command runs. See EVENT "
      "LOG."},
-    {option(Opt::report, "report", "", kRun, {.group = Group::output, .in_file = true}),
+    {option(Opt::report, "report", "", "report: cron mails too much, or nothing", kRun,
+            {.group = Group::output, .in_file = true}),
      "print one line if the command fails, also with --quiet",
      "Use it with -q in a crontab, for a job that is silent unless it fails: then cron mails only "
      "failures, and names the host, how the command ended and how long it ran. A command that "
      "rlock ended, or whose lock was lost, has a line without this option, too."},
-    {option(Opt::history_rows, "history", "N", kRun,
+    {option(Opt::history_rows, "history", "N", "report: a lock for each of 100,000 records", kRun,
             {.group = Group::storage, .fallback = "100", .in_file = true, .most = 1000}),
      "how many rows of NAME's history the server keeps from this run on (0-1000)",
      "Use a small number if there are very many names, or if a lock is used every second, and 0 if "
@@ -271,70 +278,80 @@ constexpr OptionRow kOptions[] = {
 
     // ---- of the commands that look at a lock or change one that is held ----
 
-    {option(Opt::owner, "owner", "ID", kRenew | kRelease | kStatus | kForce, {.common = true}),
+    {option(Opt::owner, "owner", "ID", "A SCRIPT THAT LOCKS ITSELF",
+            kRenew | kRelease | kStatus | kForce, {.common = true}),
      "only this owner"},
-    {option(Opt::token, "token", "N", kRenew | kForce, {.common = true, .most = kGreatestToken}),
+    {option(Opt::token, "token", "N", "report: unlock hit a newer holder", kRenew | kForce,
+            {.common = true, .most = kGreatestToken}),
      "only the holder with this fencing token"},
-    {option(Opt::all, "all", "", kForce | kStatus, {.common = true}),
+    {option(Opt::all, "all", "", "report: unlock all slots of a pool", kForce | kStatus,
+            {.common = true}),
      "break the lock of every holder",
      "To break a lock that has several holders (shared or with --slots), use this option, --owner "
      "or --token."},
-    {option(Opt::now, "now", "", kForce, {.common = true}),
+    {option(Opt::now, "now", "", "report: host dead, long lease left", kForce, {.common = true}),
      "free the lock at once: the old and the next command may overlap",
      "Use it only if you know that the holder's host is dead, or if an overlap does no harm. "
      "Without it the next holder starts when the old one has confirmed that its command has ended, "
      "or when the lease ends."},
-    {option(Opt::remove, "remove", "OWNER", kQueue, {.common = true}),
+    {option(Opt::remove, "remove", "OWNER", "report: waiter that nobody needs any more", kQueue,
+            {.common = true}),
      "remove this waiter from the queue: its owner id, the beginning of it, or its position",
      "Its rlock exits with 75 and reports who removed it. The listing shows positions and owner "
      "ids; a number of up to six digits is a position. If several owner ids begin with OWNER, "
      "rlock removes none and exits with 64. Queues move: in a script, use the owner id. If the "
      "owner holds the lock by now, rlock does not remove it and exits with 75: use force-unlock."},
-    {option(Opt::first, "first", "OWNER", kQueue, {.common = true}),
+    {option(Opt::first, "first", "OWNER", "report: urgent fix waits behind routine jobs", kQueue,
+            {.common = true}),
      "move this waiter to the head of the queue: its owner id, the beginning of it, or its "
      "position",
      "Use it for the one that cannot wait; a later run can ask for such a place itself with "
      "--urgent. The listing and the history of its run show who moved it. What holds is never "
      "touched, and while the lock is closed it still waits for the end of the closure. OWNER as "
      "for --remove. This option works with one server only."},
-    {option(Opt::runs, "runs", "N", kHistory,
+    {option(Opt::runs, "runs", "N", "report: what did the last nights do", kHistory,
             {.letter = 'n', .fallback = "20", .common = true, .least = 1, .most = 1'000'000}),
      "how many runs to show",
      "The server keeps 100 rows for each lock, or as many as the last run's --history says, for 30 "
      "days."},
-    {option(Opt::yes, "yes", "", kForce | kForget, {.common = true}),
+    {option(Opt::yes, "yes", "", "report: unlock from a script", kForce | kForget,
+            {.common = true}),
      "do not ask for confirmation; required when not on a terminal",
      "Use it in scripts, preferably with --owner or --token, so that the script breaks only the "
      "hold that it has checked."},
-    {option(Opt::strict, "strict", "", kDoctor, {.common = true}), "exit with 1 also for a warning",
+    {option(Opt::strict, "strict", "", "report: script that sets up a server", kDoctor,
+            {.common = true}),
+     "exit with 1 also for a warning",
      "Use it in monitoring, and in scripts that set up a new server."},
-    {option(Opt::output, "output", "FILE", kMetrics, {.common = true}),
+    {option(Opt::output, "output", "FILE", "ALERTS", kMetrics, {.common = true}),
      "write to FILE, which is replaced at once",
      "Use it for a collector that reads FILE. rlock writes beside FILE and renames, so that nobody "
      "reads half of it. rlock refuses FILE if it exists and is not a regular file. If the server "
      "does not answer, FILE says rlock_up 0."},
-    {option(Opt::within, "within", "DUR", kCheck, {.common = true}),
+    {option(Opt::within, "within", "DUR", "ALERTS", kCheck, {.common = true}),
      "exit with 2 unless a run succeeded within this time",
      "Use somewhat more than the time between two runs and the length of a run: 26h for a job that "
      "runs each night."},
-    {option(Opt::max_held, "max-held", "DUR", kCheck, {.common = true}),
+    {option(Opt::max_held, "max-held", "DUR", "ALERTS", kCheck, {.common = true}),
      "exit with 1 if somebody has held the lock for longer",
      "Use it to notice a command that hangs. To end it, use run --max-run."},
-    {option(Opt::max_wait, "max-wait", "DUR", kCheck, {.common = true}),
+    {option(Opt::max_wait, "max-wait", "DUR", "ALERTS", kCheck, {.common = true}),
      "exit with 1 if somebody has waited for longer",
      "Use it to notice that runs come faster than they end."},
-    {option(Opt::max_waiters, "max-waiters", "N", kCheck, {.common = true, .most = UINT32_MAX}),
+    {option(Opt::max_waiters, "max-waiters", "N", "ALERTS", kCheck,
+            {.common = true, .most = UINT32_MAX}),
      "exit with 1 if more than N wait",
      "Use it to notice a queue that grows. To limit the queue, use run --max-queue."},
-    {option(Opt::critical, "critical", "", kCheck, {.common = true}),
+    {option(Opt::critical, "critical", "", "ALERTS", kCheck, {.common = true}),
      "exit with 2 where it would exit with 1",
      "Use it for a job whose failure somebody must look at at once."},
-    {option(Opt::closed_for, "for", "DUR", kClose, {.common = true}),
+    {option(Opt::closed_for, "for", "DUR", "FREEZE OF AN ENVIRONMENT", kClose, {.common = true}),
      "open the lock again after this time, at most 30d", "This option or --until is required."},
-    {option(Opt::until, "until", "TIME", kClose, {.common = true}),
+    {option(Opt::until, "until", "TIME", "FREEZE OF AN ENVIRONMENT", kClose, {.common = true}),
      "open the lock again at this time: 18:00, 2026-11-24T06:00 or, in UTC, 2026-11-24T06:00:00Z",
      "A time of day is the next one. Without Z the time is local. At most 30 days."},
-    {option(Opt::reason, "reason", "TEXT", kRun | kAcquire | kQueue | kForce | kClose | kOpen,
+    {option(Opt::reason, "reason", "TEXT", "FREEZE OF AN ENVIRONMENT",
+            kRun | kAcquire | kQueue | kForce | kClose | kOpen,
             {.group = Group::output, .common = true, .in_file = true}),
      "free text shown to others in status, queue and messages",
      "Use it to say why the lock is held, such as the name of a release or the number of a ticket. "
@@ -342,7 +359,7 @@ constexpr OptionRow kOptions[] = {
 
     // ---- which server, how to reach it, what to print ----
 
-    {general(Opt::url, "url", "URL",
+    {general(Opt::url, "url", "URL", "MANY WORKTREES OF ONE REPOSITORY",
              {.letter = 'u', .environment = "RLOCK_URL", .common = true, .in_file = true}),
      "the server: redis://HOST[:PORT][/DB], rediss:// for TLS, unix:///PATH, local: and others; "
      "give three or more for a quorum",
@@ -350,13 +367,14 @@ constexpr OptionRow kOptions[] = {
      "or commas. Two servers are not enough, because they cannot form a majority: see SEVERAL "
      "SERVERS. There is no default. Do not put a password in a URL on the command line, because "
      "every user of the host can read the command line."},
-    {general(Opt::user, "user", "NAME", {.environment = "RLOCK_USER", .in_file = true}),
+    {general(Opt::user, "user", "NAME", "report: an ACL user for each program",
+             {.environment = "RLOCK_USER", .in_file = true}),
      "ACL user, instead of the one in the URL",
      "ACCESS lists the permissions that this user needs."},
-    {general(Opt::password, "password", "TEXT",
+    {general(Opt::password, "password", "TEXT", "A CRONJOB OF KUBERNETES",
              {.environment = "RLOCK_PASSWORD, REDISCLI_AUTH", .in_file = true}, 0),
      "the password itself"},
-    {general(Opt::password_file, "password-file", "FILE",
+    {general(Opt::password_file, "password-file", "FILE", "A JOB OF SYSTEMD",
              {.environment = "RLOCK_PASSWORD_FILE", .in_file = true}),
      "read the password from FILE each time rlock connects (RLOCK_PASSWORD contains the password "
      "itself)",
@@ -364,42 +382,48 @@ constexpr OptionRow kOptions[] = {
      "does not use FILE if other users can write to it. RLOCK_PASSWORD or REDISCLI_AUTH in the "
      "environment contain the password itself; use only one of RLOCK_PASSWORD and "
      "RLOCK_PASSWORD_FILE. This option cannot be combined with --password-command."},
-    {general(Opt::password_command, "password-command", "CMD", {.in_file = true}),
+    {general(Opt::password_command, "password-command", "CMD",
+             "report: password from a vault that changes", {.in_file = true}),
      "run CMD with /bin/sh; the first line that it prints is the password",
      "Use it for a password that a vault or a cloud service issues. Do not write a password into "
      "CMD: the list of processes and rlock config show it."},
-    {general(Opt::cacert, "cacert", "FILE", {.environment = "RLOCK_CACERT", .in_file = true}),
+    {general(Opt::cacert, "cacert", "FILE", "report: server with a private CA",
+             {.environment = "RLOCK_CACERT", .in_file = true}),
      "TLS: trust the CA certificates in FILE, instead of the system's",
      "Use it for a server whose certificate a private certificate authority (CA) has signed. For a "
      "folder of CA certificates that openssl rehash has prepared, set SSL_CERT_DIR."},
-    {general(Opt::cert, "cert", "FILE", {.environment = "RLOCK_CERT", .in_file = true}),
+    {general(Opt::cert, "cert", "FILE", "report: server that requires client certificates",
+             {.environment = "RLOCK_CERT", .in_file = true}),
      "TLS: client certificate to present", "Use it if the server requires one (tls-auth-clients)."},
-    {general(Opt::key, "key", "FILE",
+    {general(Opt::key, "key", "FILE", "report: server that requires client certificates",
              {.fallback = "the FILE of --cert", .environment = "RLOCK_KEY", .in_file = true}),
      "TLS: private key of the client certificate",
      "The key must match the certificate of --cert and must not be encrypted."},
-    {general(Opt::sni, "sni", "NAME",
+    {general(Opt::sni, "sni", "NAME", "report: TLS through a tunnel",
              {.fallback = "the URL's host", .environment = "RLOCK_SNI", .in_file = true}),
      "TLS: name to request from the server and to verify in its certificate",
      "Use it behind a tunnel, or for servers that share one certificate."},
-    {general(Opt::insecure, "insecure", "", {.environment = "RLOCK_INSECURE", .in_file = true}),
+    {general(Opt::insecure, "insecure", "", "report: trial of a server without a CA",
+             {.environment = "RLOCK_INSECURE", .in_file = true}),
      "TLS: do not verify the server's certificate (prints a warning)",
      "Anyone who controls the network can then read the password and pretend to grant the lock. "
      "Use it for tests only; --cacert is the safe way to accept a certificate of a private CA, and "
      "has no effect beside this option."},
-    {general(Opt::prefix, "prefix", "TEXT",
+    {general(Opt::prefix, "prefix", "TEXT", "report: several teams share one server",
              {.fallback = "rlock:", .environment = "RLOCK_PREFIX", .in_file = true}),
      "prefix of the keys at the server",
      "Use it to keep the locks of several teams or stages apart on one server: locks with "
      "different prefixes do not exclude each other. { and } are not allowed. The ACL rule under "
      "ACCESS must allow the prefix."},
     {general(Opt::connect_timeout, "connect-timeout", "DUR",
+             "report: distant server, slow name lookup",
              {.fallback = "2s", .in_file = true, .least = 1}),
      "time limit to reach one server: DNS, connect, TLS and login",
      "Use a longer time for distant servers, and with -n and the commands that look at locks or "
      "change them: they try for so long to reach the server, and then exit with 69. A run that "
      "waits tries again and again until --wait expires."},
-    {general(Opt::replicas, "replicas", "N", {.fallback = "0", .in_file = true, .most = 100},
+    {general(Opt::replicas, "replicas", "N", "report: failover forgot a lock",
+             {.fallback = "0", .in_file = true, .most = 100},
              kRun | kAcquire | kRenew | kRelease | kDoctor),
      "a grant, a renewal and a release count once N replicas have confirmed them",
      "Use it if a failover must not forget a grant: a lock that is granted is still held after a "
@@ -411,26 +435,31 @@ constexpr OptionRow kOptions[] = {
      "ends no run. doctor checks it. See LIMITS, in particular for replicas that never become "
      "master. It "
      "cannot be used with several servers, local: or --format."},
-    {general(Opt::config, "config", "FILE", {.environment = "RLOCK_CONFIG"}),
+    {general(Opt::config, "config", "FILE", "report: two servers used by one host",
+             {.environment = "RLOCK_CONFIG"}),
      "read only this configuration file, instead of rlock/rlock.toml in ~/.config or /etc",
      "The file must exist. /dev/null turns all configuration files off. See rlock.toml(5)."},
-    {general(Opt::json, "json", "", {.common = true},
+    {general(Opt::json, "json", "", "A POOL OF FOUR TEST DATABASES", {.common = true},
              kEveryCommand & ~(kRun | kMetrics | kCheck | kStopLocal)),
      "print JSON on standard output",
      "Use it in scripts: later versions may add fields, but do not remove any. rlock also prints "
      "errors as JSON on standard output, in addition to the message on standard error. rlock(1), "
      "JSON, says where the schemas are. run does not have this option, because standard output "
      "belongs to the command: use --event-log."},
-    {general(Opt::quiet, "quiet", "", {.letter = 'q', .common = true}), "print only errors",
+    {general(Opt::quiet, "quiet", "", "A JOB ONCE A DAY ON TEN HOSTS",
+             {.letter = 'q', .common = true}),
+     "print only errors",
      "With run, a busy lock is not an error: use it in a crontab, because cron mails any output. "
      "With status it suppresses the listing, and the exit code shows whether the lock is held."},
-    {general(Opt::verbose, "verbose", "", {.letter = 'v'}),
+    {general(Opt::verbose, "verbose", "", "report: what does the run wait for", {.letter = 'v'}),
      "report each step on standard error, with the time",
      "Use it to see what rlock waits for, and when it acquires, renews and releases the lock."},
-    {general(Opt::help, "help", "", {.letter = 'h', .common = true}),
+    {general(Opt::help, "help", "", "report: which option does what",
+             {.letter = 'h', .common = true}),
      "print help: -h in short, --help in full",
      "Before a command, it lists the commands; --help also the connection options."},
-    {general(Opt::version, "version", "", {.letter = 'V'}), "print the version"},
+    {general(Opt::version, "version", "", "report: two versions share a server", {.letter = 'V'}),
+     "print the version"},
 };
 
 // Where commands share an option whose meaning differs between them.

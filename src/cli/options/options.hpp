@@ -72,7 +72,6 @@ enum class Opt : uint8_t {
   supersede,
   while_closed,
   urgent,
-  no_reentrant,
   wait_descendants,
   contain,
   format,
@@ -148,7 +147,9 @@ struct OptionHead : OptionExtras {
   Opt id;
   std::string_view name;     // without the dashes; empty: the letter alone
   std::string_view metavar;  // empty: takes no value
-  unsigned commands;         // which commands take it: bits by CommandId
+  // The section of rlock-recipes(7), or what people report (`report: …`): no user, no option.
+  std::string_view needed_by;
+  unsigned commands;  // which commands take it: bits by CommandId
   Section section;
 };
 struct OptionRow : OptionHead {

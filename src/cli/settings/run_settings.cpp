@@ -372,7 +372,6 @@ Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv) {
       .waiting = claim.waiting,
       .event_log = choices.last(Opt::event_log),
       .report = choices.has(Opt::report),
-      .reentry = choices.has(Opt::no_reentrant) ? Reentry::wait : Reentry::enter,
       .fail_open = fail_open_choice(choices),
   };
 }

@@ -60,9 +60,6 @@ struct ClaimSettings {
 Result<ClaimSettings> claim_settings(lock::LockName name, Millis ttl, lock::Responsive responsive,
                                      std::string record, const Choices& choices);
 
-// What happens where an outer run holds the lock: this one enters it, or waits as others do.
-enum class Reentry { enter, wait };
-
 // When the command may run without the lock: if no server answers anything for so long, or as long
 // as one may take to be reached.
 struct FailOpen {
@@ -75,7 +72,6 @@ struct RunSettings {
   WaitSettings waiting{};
   std::optional<std::string> event_log{};
   bool report = false;  // a failure of the command
-  Reentry reentry = Reentry::enter;
   std::optional<FailOpen> fail_open{};
   std::optional<pid_t> renew_while{};  // of acquire
 };
