@@ -44,6 +44,8 @@ struct Dispatcher {
     return print_result(help.command ? command_help(*help.command, help.length)
                                      : general_help(help.length));
   }
+  int operator()(const ExitCodeHelp& help) const { return print_result(exit_code_help(help.code)); }
+  int operator()(const ManualPage&) const { return print_error(show_manual()); }
   int operator()(const Version& version) const {
     const auto form = static_cast<uint64_t>(redis::stored_form());
     constexpr std::string_view kCommit = RLOCK_COMMIT;

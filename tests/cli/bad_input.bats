@@ -239,6 +239,8 @@ local | rlock stop-local
 local stop | rlock stop-local
 stop-local | rlock stop-local --url local:
 stop-local name | takes no NAME
+help nightly | unknown topic
+help 256 | exit-codes
 END
 }
 

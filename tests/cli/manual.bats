@@ -43,6 +43,25 @@ options() { rlock "$1" --help | sed -n 's/^  \(-., \|    \)\(--[a-z-]*\).*/\2/p'
   done
 }
 
+@test "rlock help --man runs man with the page that is installed beside the program, or says where it is" {
+  mkdir -p tools other/bin other/share/man/man1
+  printf '#!/bin/sh\necho "man $*"\n' >tools/man
+  chmod +x tools/man
+  cp "$RLOCK" other/bin/rlock
+  [ -e /usr/share/man/man1/rlock.1.gz ] || refuses 78 "not installed" "man/rlock.1" -- other/bin/rlock help --man
+  cp "$top/man/rlock.1" other/share/man/man1
+  PATH=$here/tools:$PATH run -0 other/bin/rlock help --man
+  [ "$output" = "man $here/other/bin/../share/man/man1/rlock.1" ] || fail "$output"
+  PATH=$here/none refuses 78 "share/man/man1/rlock.1" "install man-db" -- "$here/other/bin/rlock" help --man
+}
+
+@test "rlock help N says what an exit code means and what to do" {
+  run -0 rlock help 69
+  [[ $output == "69: no server answered"*"What to do: "*"rlock doctor"* ]] || fail "$output"
+  run -0 rlock help exit-codes
+  [[ $output == *"  69   no server answered"* ]] || fail "$output"
+}
+
 @test "the manual pages are clean under mandoc" {
   command -v mandoc >/dev/null || skip "mandoc is not installed: apt install mandoc"
   for page in "${pages[@]}"; do

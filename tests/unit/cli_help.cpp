@@ -8,6 +8,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "cli/options/exit_codes.hpp"
 #include "unit/cli_fixture.hpp"
 
 using namespace rlock::cli;
@@ -110,6 +111,37 @@ TEST_CASE("each option names its user in at most eight words: a recipe, or what 
     CHECK(std::count(user.begin(), user.end(), ' ') < 8);
     if (user.starts_with("report: ")) continue;
     CHECK(rlock::test::contains(recipes, ".SH \"" + user + "\"\n"));
+  }
+}
+
+TEST_CASE("rlock help explains each exit code, and says for those of rlock what to do") {
+  using rlock::ErrorKind;
+  for (ErrorKind kind : {ErrorKind::usage, ErrorKind::wrong_type, ErrorKind::unavailable,
+                         ErrorKind::internal, ErrorKind::system, ErrorKind::busy, ErrorKind::lost,
+                         ErrorKind::denied, ErrorKind::config}) {
+    const int code = static_cast<int>(kind);
+    CAPTURE(code);
+    CHECK(rlock::test::contains(exit_code_help(code), "\nWhat to do: "));
+    CHECK(rlock::test::contains(exit_code_help({}), "\n  " + std::to_string(code) + " "));
+  }
+  for (int code : {124, 126, 127}) {
+    CHECK(rlock::test::contains(exit_code_help(code), "\nWhat to do: "));
+  }
+  for (int code = 0; code <= 255; ++code) check_width(exit_code_help(code));
+  CHECK(rlock::test::contains(exit_code_help(0), "success"));
+  CHECK(rlock::test::contains(exit_code_help(137), "SIGKILL"));
+  CHECK(rlock::test::contains(exit_code_help(3), "of the command itself"));
+  CHECK(rlock::test::contains(exit_code_help(255), "of the command itself"));
+}
+
+TEST_CASE("run --help and the manual list the exit codes of the same table") {
+  const std::string help = command_help(CommandId::run, HelpLength::full);
+  const auto page = manual_page("@exit status@\n", "");
+  REQUIRE(page);
+  for (const ExitCodeRow& row : exit_codes()) {
+    CAPTURE(row.code);
+    CHECK(rlock::test::contains(help, "\n  " + std::to_string(row.code) + " "));
+    CHECK(rlock::test::contains(*page, "\n.B " + std::to_string(row.code) + "\n"));
   }
 }
 

@@ -84,6 +84,11 @@ TEST_CASE("a mistake on the command line is refused with what may have been mean
       {{"rnu", "x"}, "did you mean run?"},
       {{"force_unlock", "x"}, "did you mean force-unlock?"},
       {{"help", "rnu"}, "did you mean run?"},
+      {{"help", "frobnicate"},
+       "unknown topic \"frobnicate\": rlock help explains a command (run, "},
+      {{"help", "256"}, "an exit code such as 69, all of them (exit-codes), or shows the manual"},
+      {{"help", "--mam"}, "unknown topic"},
+      {{"local", "stop"}, "did you mean rlock stop-local?"},
       {{"operate", "x"}, "unknown command"},
       {{"ls"}, "did you mean rlock status?"},
       {{"list", "x"}, "did you mean rlock status?"},
@@ -157,6 +162,10 @@ TEST_CASE("help and version are found anywhere before --") {
     REQUIRE(version);
     CHECK(std::holds_alternative<Version>(*version));
   }
+  auto exit_code_of = [](const Words& words) { return std::get<ExitCodeHelp>(*parse(words)).code; };
+  CHECK(exit_code_of({"help", "69"}) == 69);
+  CHECK(exit_code_of({"help", "exit-codes"}) == std::nullopt);
+  CHECK(std::holds_alternative<ManualPage>(*parse(Words{"help", "--man"})));
   auto alone = parse(Words{});
   REQUIRE(alone);
   CHECK(std::holds_alternative<NoCommand>(*alone));

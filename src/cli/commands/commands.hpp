@@ -35,6 +35,10 @@ Result<Report> completion_command(const Invocation& invocation);
 // What run_settings() is for `run`.
 Result<RunSettings> acquire_settings(const Invocation& invocation);
 
+// Replaces this program by man(1), with the installed page. The error says why it cannot, and where
+// the manual is.
+Error show_manual();
+
 // What `check` prints where it cannot find out: a line on stdout, and the code 3.
 Report unknown_check(const Error& error);
 

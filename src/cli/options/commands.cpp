@@ -18,11 +18,8 @@ constexpr CommandRow kCommands[] = {
      "inside COMMAND enter the lock at once; such nested runs do not exclude each other. If the "
      "lease is lost, rlock ends COMMAND and everything that it started.\n"
      "Durations: 500ms, 10s, 5m, 1h30m, 2d, or a number of seconds.\n"
-     "Exit status: the command's own, or 128+N when signal N ended it. 64 wrong usage, 65 a key of "
-     "the lock is not rlock's, 69 no server answered, 70 internal error, 71 system error, 75 the "
-     "lock is busy, 76 the lease was lost, 77 the server denied access, 78 configuration error, "
-     "124 --max-run ended the command, 126 the command cannot be executed, 127 the command was not "
-     "found.",
+     "Exit status: the command's own, or 128+N when signal N ended it, or one of these (rlock help "
+     "69 says what to do):",
      "rlock run shop/nightly -- /usr/local/bin/backup /srv\n"
      "rlock run -q --once-per day shop/report -- make report   # one host does it\n"
      "rlock run -w 10m --max-run 1h shop/deploy -- ./deploy.sh\n"

@@ -1,11 +1,15 @@
 #include "cli/options/help.hpp"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <cctype>
 #include <iterator>
 #include <vector>
 
+#include "cli/options/exit_codes.hpp"
 #include "cli/options/options.hpp"
+#include "util/process.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
@@ -91,6 +95,11 @@ std::vector<OptionGroup> groups_of(CommandId command, HelpLength length) {
   }
   std::erase_if(groups, [](const OptionGroup& group) { return group.rows.empty(); });
   return groups;
+}
+
+void add_exit_codes(std::string& out) {
+  for (const ExitCodeRow& row : exit_codes())
+    out += util::format("  {:<5}{}\n", row.code, row.name);
 }
 
 bool is_general(const OptionRow& row) {
@@ -197,9 +206,10 @@ std::string general_help(HelpLength length) {
   for (const CommandRow& row : commands()) {
     out += util::format("  {:16}{}\n", row.name, row.summary);
   }
+  out += "\nrlock help 69 explains an exit code, rlock help --man shows the manual.\n";
   if (length == HelpLength::brief) {
     return out +
-           "\nrlock COMMAND -h shows the common options of a command, --help all of them.\n"
+           "rlock COMMAND -h shows the common options of a command, --help all of them.\n"
            "rlock --help lists the connection options. See rlock(1), and rlock-recipes(7).\n";
   }
   out += kGeneralTitle;
@@ -231,6 +241,7 @@ std::string command_help(CommandId command, HelpLength length) {
       out += "\n";
       wrap(out, paragraph, 0);
     }
+    if (command == CommandId::run) add_exit_codes(out);
   }
   for (const auto& [title, rows] : groups_of(command, length)) {
     out += util::format("\n{}:\n", title);
@@ -245,6 +256,43 @@ std::string command_help(CommandId command, HelpLength length) {
   return out;
 }
 
+std::string exit_code_help(std::optional<int> code) {
+  std::string out;
+  if (!code) {
+    out = "Exit codes of rlock itself:\n";
+    add_exit_codes(out);
+    return out + "\nrlock help 69 says what 69 means, and what to do next.\n";
+  }
+  const auto rows = exit_codes();
+  const auto row =
+      std::find_if(rows.begin(), rows.end(), [&](const auto& one) { return one.code == *code; });
+  if (row != rows.end()) {
+    out = util::format("{}: {}\n\n", row->code, row->name);
+    wrap(out, row->meaning, 0);
+    out += "\nWhat to do: ";
+    wrap(out, row->next, 0);
+    return out;
+  }
+  constexpr int kSignals = 128, kMostSignals = 64;
+  std::string text =
+      "the exit code of the command itself. Of rlock it comes from status -q, check and doctor "
+      "only: their --help says what it means.";
+  if (*code == 0) {
+    text =
+        "success. The command succeeded, or its work was done before (--once, --once-per, "
+        "--once-within).";
+  } else if (*code > kSignals && *code <= kSignals + kMostSignals) {
+    text = util::format("the command was {}, or it exited with this code itself. {}",
+                        util::killed_by(*code - kSignals),
+                        *code == kSignals + SIGKILL
+                            ? "If nobody sent KILL, the kernel may have run out of memory: look at "
+                              "its log."
+                            : "rlock dies by the same signal as the command.");
+  }
+  wrap(out, util::format("{}: {}", *code, text), 0);
+  return out;
+}
+
 std::optional<std::string> manual_page(std::string_view source, std::string_view acl_rule) {
   Holes holes{{"least ACL rule", roff_escaped(acl_rule)}};
   for (const CommandRow& command : commands()) {
@@ -254,6 +302,10 @@ std::optional<std::string> manual_page(std::string_view source, std::string_view
       if (groups.size() > 1) items += util::format(".PP\n{}\n", bold(title));
       for (const OptionRow* row : rows) items += item(*row, text_for(*row, command.id));
     }
+  }
+  for (const ExitCodeRow& row : exit_codes()) {
+    holes["exit status"] +=
+        util::format(".TP\n.B {}\n{}\n{}\n", row.code, roff(row.meaning), roff(row.next));
   }
   for (const OptionRow& row : options()) {
     if (!is_general(row)) continue;

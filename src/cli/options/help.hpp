@@ -22,9 +22,12 @@ std::string general_help(HelpLength length);
 // brief: the examples and the common options.
 std::string command_help(CommandId command, HelpLength length);
 
+// What an exit code means and what to do next; without a code, the list of those of rlock itself.
+std::string exit_code_help(std::optional<int> code);
+
 // rlock(1) from its template: `@options COMMAND@` and `@general options@` become lists of options
-// from the table, `@least ACL rule@` becomes `acl_rule`. Nothing when the template has another
-// hole.
+// from the table, `@exit status@` that of the exit codes, `@least ACL rule@` becomes `acl_rule`.
+// Nothing when the template has another hole.
 std::optional<std::string> manual_page(std::string_view source, std::string_view acl_rule);
 
 }  // namespace rlock::cli

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cli/options/exit_codes.hpp"
 #include "cli/options/values.hpp"
 #include "util/text.hpp"
 
@@ -289,11 +290,30 @@ Result<CommandLine> parse_without_command(std::span<const std::string> words) {
   return usage("a command is missing, such as run" + see_help(""));
 }
 
+constexpr std::string_view kExitCodesTopic = "exit-codes";
+
+Error unknown_topic(const std::string& topic) {
+  std::vector<std::string> names;
+  for (const CommandRow& row : commands()) names.emplace_back(row.name);
+  std::vector<std::string_view> candidates(names.begin(), names.end());
+  candidates.push_back(kExitCodesTopic);
+  return usage(
+      util::format("unknown topic {}{}: rlock help explains a command ({}), an exit code such as "
+                   "69, all of them ({}), or shows the manual (--man)",
+                   quoted_word(topic), suggestion_text(topic, candidates, ""),
+                   util::joined(names, ", "), kExitCodesTopic));
+}
+
 Result<CommandLine> parse_help(std::span<const std::string> words) {
-  if (words.empty() || is_option(words.front())) return CommandLine(Help{});
-  const CommandRow* command = find_command(words.front());
-  if (command == nullptr) return unknown_command(words.front());
-  return CommandLine(Help{command->id});
+  if (words.empty() || words.front() == "--help" || words.front() == "-h") {
+    return CommandLine(Help{});
+  }
+  const std::string& topic = words.front();
+  if (topic == "--man") return CommandLine(ManualPage{});
+  if (topic == kExitCodesTopic) return CommandLine(ExitCodeHelp{});
+  if (const auto code = parse_exit_code(topic)) return CommandLine(ExitCodeHelp{*code});
+  if (const CommandRow* command = find_command(topic)) return CommandLine(Help{command->id});
+  return unknown_topic(topic);
 }
 
 // Whether an option that only `run` and its kin have comes before the command, as with flock.

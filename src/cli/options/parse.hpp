@@ -76,10 +76,14 @@ struct Help {
   std::optional<CommandId> command;
   HelpLength length = HelpLength::full;
 };
+struct ExitCodeHelp {
+  std::optional<int> code;  // none: the list of all
+};
+struct ManualPage {};  // `rlock help --man`
 struct Version {
   bool json = false;
 };
-using CommandLine = std::variant<Invocation, NoCommand, Help, Version>;
+using CommandLine = std::variant<Invocation, NoCommand, Help, ExitCodeHelp, ManualPage, Version>;
 
 // Parses the words after the program's name. ErrorKind::usage for an unknown word (the error
 // suggests the most similar known one) and for a missing value. Everything after the first `--` is

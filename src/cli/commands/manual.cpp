@@ -1,0 +1,48 @@
+// rlock help --man: the manual page that is installed with this program.
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstring>
+
+#include "cli/commands/commands.hpp"
+#include "util/text.hpp"
+
+namespace rlock::cli {
+namespace {
+
+// The folder that this program is in, or "" if /proc does not say.
+std::string program_folder() {
+  std::string path(PATH_MAX, '\0');
+  const ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
+  path.resize(length > 0 ? static_cast<size_t>(length) : 0);
+  return path.substr(0, path.rfind('/') + 1);
+}
+
+// Below the prefix of the program, and where packages have it: the program may have been copied.
+std::string installed_page() {
+  for (const std::string& prefix : {program_folder() + "../", std::string("/usr/")}) {
+    for (const char* ending : {"", ".gz"}) {
+      const std::string page = prefix + "share/man/man1/rlock.1" + ending;
+      if (access(page.c_str(), R_OK) == 0) return page;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Error show_manual() {
+  const std::string page = installed_page();
+  if (page.empty()) {
+    return {ErrorKind::config,
+            "the manual page is not installed with this program: the packages contain it, the "
+            "source has it as man/rlock.1; rlock COMMAND --help explains every option"};
+  }
+  execlp("man", "man", page.c_str(), nullptr);
+  return {ErrorKind::config,
+          util::format("cannot execute man to show {}: {}; install man-db or mandoc", page,
+                       std::strerror(errno))};
+}
+
+}  // namespace rlock::cli
