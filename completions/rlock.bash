@@ -20,176 +20,231 @@ _rlock_commands=(
   check
   doctor
   config
-  local
+  stop-local
   completion
 )
 
-# rows: each option of command $1 with what it takes.
+# common, others: each option of command $1 with what it takes; the common ones are those that -h lists.
 _rlock_rows() {
-  rows=(
-      '-u,--url URL'
-      '--user NAME'
-      '--password-file FILE'
-      '--password-command CMD'
-      '--cacert FILE'
-      '--cacertdir DIR'
-      '--cert FILE'
-      '--key FILE'
-      '--sni NAME'
-      '--insecure '
-      '--prefix TEXT'
-      '--connect-timeout DUR'
-      '--config FILE'
-      '-q,--quiet '
-      '-v,--verbose '
-      '-h,--help '
-      '-V,--version '
+  common=() others=()
+  common+=(
+    '-u,--url URL'
+    '-q,--quiet '
+    '-h,--help '
+  )
+  others+=(
+    '--user NAME'
+    '--password-file FILE'
+    '--password-command CMD'
+    '--cacert FILE'
+    '--cert FILE'
+    '--key FILE'
+    '--sni NAME'
+    '--insecure '
+    '--prefix TEXT'
+    '--connect-timeout DUR'
+    '--config FILE'
+    '-v,--verbose '
+    '-V,--version '
   )
   case $1 in
-    run) rows+=(
-      '-n,--nonblock '
-      '-w,--wait DUR'
-      '-E,--conflict-exit-code N'
-      '--exit-code WHAT=N'
-      '-c TEXT'
-      '-t,--ttl DUR'
-      '--no-renew '
-      '--max-run DUR'
-      '-k,--kill-after DUR'
-      '--stop-after DUR'
-      '--on-lost terminate|ignore'
-      '--min-hold DUR'
-      '--slots N'
-      '-s,--shared '
-      '--max-queue N'
-      '--once KEY'
-      '--once-per minute|15m|hour|6h|day|week|month'
-      '--once-within DUR'
-      '--max-failures N'
-      '--supersede '
-      '--while-closed '
-      '--urgent '
-      '--no-reentrant '
-      '--wait-descendants '
-      '--contain '
-      '--format native|plain|redisson'
-      '--fail-open '
-      '--hide-command '
-      '--event-log FILE'
-      '--report '
-      '--history N'
-      '--reason TEXT'
-      '--replicas N'
-    ) ;;
-    acquire) rows+=(
-      '-n,--nonblock '
-      '-w,--wait DUR'
-      '-E,--conflict-exit-code N'
-      '--exit-code WHAT=N'
-      '-t,--ttl DUR'
-      '--min-hold DUR'
-      '--slots N'
-      '-s,--shared '
-      '--max-queue N'
-      '--supersede '
-      '--while-closed '
-      '--urgent '
-      '--format native|plain|redisson'
-      '--hide-command '
-      '--renew-while PID'
-      '--reason TEXT'
-      '--replicas N'
-      '--json '
-    ) ;;
-    renew) rows+=(
-      '-t,--ttl DUR'
-      '--format native|plain|redisson'
-      '--owner ID'
-      '--token N'
-      '--replicas N'
-      '--json '
-    ) ;;
-    release) rows+=(
-      '--format native|plain|redisson'
-      '--owner ID'
-      '--replicas N'
-      '--json '
-    ) ;;
-    status) rows+=(
-      '--format native|plain|redisson'
-      '--owner ID'
-      '--all '
-      '--json '
-    ) ;;
-    queue) rows+=(
-      '--remove OWNER'
-      '--first OWNER'
-      '--reason TEXT'
-      '--json '
-    ) ;;
-    watch) rows+=(
-      '--format native|plain|redisson'
-      '--json '
-    ) ;;
-    force-unlock) rows+=(
-      '--format native|plain|redisson'
-      '--owner ID'
-      '--token N'
-      '--all '
-      '--now '
-      '--yes '
-      '--reason TEXT'
-      '--json '
-    ) ;;
-    close) rows+=(
-      '-w,--wait DUR'
-      '--for DUR'
-      '--until TIME'
-      '--reason TEXT'
-      '--json '
-    ) ;;
-    open) rows+=(
-      '--reason TEXT'
-      '--json '
-    ) ;;
-    history) rows+=(
-      '-n,--runs N'
-      '--json '
-    ) ;;
-    forget) rows+=(
-      '--once KEY'
-      '--yes '
-      '--json '
-    ) ;;
-    metrics) rows+=(
-      '--output FILE'
-    ) ;;
-    check) rows+=(
-      '--within DUR'
-      '--max-held DUR'
-      '--max-wait DUR'
-      '--max-waiters N'
-      '--critical '
-    ) ;;
-    doctor) rows+=(
-      '-t,--ttl DUR'
-      '-k,--kill-after DUR'
-      '--strict '
-      '--replicas N'
-      '--json '
-    ) ;;
-    config) rows+=(
-      '--json '
-    ) ;;
-    local) rows+=(
-    ) ;;
-    completion) rows+=(
-      '--json '
-    ) ;;
-    *) rows+=(
-      '--replicas N'
-      '--json '
-    ) ;;
+    run)
+      common+=(
+        '-n,--nonblock '
+        '-w,--wait DUR'
+        '-c TEXT'
+        '-t,--ttl DUR'
+        '--max-run DUR'
+        '--slots N'
+        '-s,--shared '
+        '--once KEY'
+        '--once-per minute|15m|hour|6h|day|week|month'
+        '--wait-descendants '
+        '--reason TEXT'
+      )
+      others+=(
+        '-E,--conflict-exit-code N'
+        '--exit-code WHAT=N'
+        '--no-renew '
+        '-k,--kill-after DUR'
+        '--stop-after DUR'
+        '--on-lost terminate|ignore'
+        '--min-hold DUR'
+        '--max-queue N'
+        '--once-within DUR'
+        '--max-failures N'
+        '--supersede '
+        '--while-closed '
+        '--urgent '
+        '--contain '
+        '--format native|plain|redisson'
+        '--fail-open '
+        '--hide-command '
+        '--event-log FILE'
+        '--report '
+        '--history N'
+        '--replicas N'
+      )
+      ;;
+    acquire)
+      common+=(
+        '-n,--nonblock '
+        '-w,--wait DUR'
+        '-t,--ttl DUR'
+        '--slots N'
+        '-s,--shared '
+        '--renew-while PID'
+        '--reason TEXT'
+        '--json '
+      )
+      others+=(
+        '-E,--conflict-exit-code N'
+        '--exit-code WHAT=N'
+        '--min-hold DUR'
+        '--max-queue N'
+        '--supersede '
+        '--while-closed '
+        '--urgent '
+        '--format native|plain|redisson'
+        '--hide-command '
+        '--replicas N'
+      )
+      ;;
+    renew)
+      common+=(
+        '-t,--ttl DUR'
+        '--owner ID'
+        '--token N'
+        '--json '
+      )
+      others+=(
+        '--format native|plain|redisson'
+        '--replicas N'
+      )
+      ;;
+    release)
+      common+=(
+        '--owner ID'
+        '--json '
+      )
+      others+=(
+        '--format native|plain|redisson'
+        '--replicas N'
+      )
+      ;;
+    status)
+      common+=(
+        '--owner ID'
+        '--all '
+        '--json '
+      )
+      others+=(
+        '--format native|plain|redisson'
+      )
+      ;;
+    queue)
+      common+=(
+        '--remove OWNER'
+        '--first OWNER'
+        '--reason TEXT'
+        '--json '
+      )
+      ;;
+    watch)
+      common+=(
+        '--json '
+      )
+      others+=(
+        '--format native|plain|redisson'
+      )
+      ;;
+    force-unlock)
+      common+=(
+        '--owner ID'
+        '--token N'
+        '--all '
+        '--now '
+        '--yes '
+        '--reason TEXT'
+        '--json '
+      )
+      others+=(
+        '--format native|plain|redisson'
+      )
+      ;;
+    close)
+      common+=(
+        '-w,--wait DUR'
+        '--for DUR'
+        '--until TIME'
+        '--reason TEXT'
+        '--json '
+      )
+      ;;
+    open)
+      common+=(
+        '--reason TEXT'
+        '--json '
+      )
+      ;;
+    history)
+      common+=(
+        '-n,--runs N'
+        '--json '
+      )
+      ;;
+    forget)
+      common+=(
+        '--once KEY'
+        '--yes '
+        '--json '
+      )
+      ;;
+    metrics)
+      common+=(
+        '--output FILE'
+      )
+      ;;
+    check)
+      common+=(
+        '--within DUR'
+        '--max-held DUR'
+        '--max-wait DUR'
+        '--max-waiters N'
+        '--critical '
+      )
+      ;;
+    doctor)
+      common+=(
+        '-t,--ttl DUR'
+        '--strict '
+        '--json '
+      )
+      others+=(
+        '-k,--kill-after DUR'
+        '--replicas N'
+      )
+      ;;
+    config)
+      common+=(
+        '--json '
+      )
+      ;;
+    stop-local)
+      ;;
+    completion)
+      common+=(
+        '--json '
+      )
+      ;;
+    *)
+      common+=(
+        '--json '
+      )
+      others+=(
+        '--replicas N'
+      )
+      ;;
   esac
 }
 
@@ -212,7 +267,7 @@ _rlock_operands() {
     check) operands='NAME' ;;
     doctor) operands='' ;;
     config) operands='' ;;
-    local) operands='stop' ;;
+    stop-local) operands='' ;;
     completion) operands='bash|zsh|fish' ;;
     *) operands='' ;;
   esac
@@ -223,10 +278,10 @@ _rlock_operands() {
 # metavar: what option $2 of command $1 takes; empty for nothing.
 _rlock_find() {
   local row
-  local -a rows
+  local -a common others
   metavar=''
   _rlock_rows "$1"
-  for row in "${rows[@]}"; do
+  for row in "${common[@]}" "${others[@]}"; do
     [[ ",${row%% *}," == *",$2,"* ]] || continue
     metavar=${row#* }
     return
@@ -320,7 +375,6 @@ _rlock_offer_values() {
   local -a values
   case $2 in
     FILE) compopt -o default ;;
-    DIR) compopt -o dirnames ;;
     *'|'*)
       IFS='|' read -r -a values <<<"$2"
       _rlock_offer "$1" "${values[@]/#/$3}"
@@ -328,11 +382,13 @@ _rlock_offer_values() {
   esac
 }
 
+# After a single dash the common options only.
 _rlock_offer_options() {
   local row
-  local -a rows options
+  local -a common others options
   _rlock_rows "$2"
-  for row in "${rows[@]}"; do
+  [[ ${words[${#words[@]} - 1]} != - ]] || others=()
+  for row in "${common[@]}" "${others[@]}"; do
     row=${row%% *}
     options+=("${row%,*}" "${row#*,}")
   done

@@ -86,9 +86,9 @@ lists() {
     run ! grep -e '--cacert' shown
   done
   become \
-    'rlock run --min-h\t' 'rlock run --min-hold' \
-    'rlock run -E 9 --min-hold 5s --sl\t' 'rlock run -E 9 --min-hold 5s --slots' \
-    'rlock --sn\t' 'rlock --sni'
+    'rlock run --while\t' 'rlock run --while-closed' \
+    'rlock run -E 9 --min-hold 5s --no-ren\t' 'rlock run -E 9 --min-hold 5s --no-renew' \
+    'rlock --ins\t' 'rlock --insecure'
 }
 
 @test "an option of another command is not offered" {

@@ -50,9 +50,9 @@ options() { rlock "$1" --help | sed -n 's/^  \(-., \|    \)\(--[a-z-]*\).*/\2/p'
   cp "$RLOCK" other/bin/rlock
   [ -e /usr/share/man/man1/rlock.1.gz ] || refuses 78 "not installed" "man/rlock.1" -- other/bin/rlock help --man
   cp "$top/man/rlock.1" other/share/man/man1
-  PATH=$here/tools:$PATH run -0 other/bin/rlock help --man
+  run -0 env PATH="$here/tools" other/bin/rlock help --man
   [ "$output" = "man $here/other/bin/../share/man/man1/rlock.1" ] || fail "$output"
-  PATH=$here/none refuses 78 "share/man/man1/rlock.1" "install man-db" -- "$here/other/bin/rlock" help --man
+  refuses 78 "share/man/man1/rlock.1" "install man-db" -- env PATH="$here/none" other/bin/rlock help --man
 }
 
 @test "rlock help N says what an exit code means and what to do" {

@@ -11,12 +11,13 @@ constexpr CommandRow kCommands[] = {
       "run [options] NAME -- COMMAND [ARG...]\n"
       "run [options] NAME -c 'shell text'",
       "hold the lock while a command runs"},
-     "Waits for the lock NAME, runs COMMAND under it, keeps the lease alive, releases the lock "
-     "when COMMAND has ended, and exits as COMMAND did. Everything after the first -- is the "
-     "command, executed directly, without a shell. Its environment contains RLOCK_NAME, "
-     "RLOCK_OWNER, RLOCK_TOKEN (the fencing token) and RLOCK_HELD, which lets an rlock run of NAME "
-     "inside COMMAND enter the lock at once; such nested runs do not exclude each other. If the "
-     "lease is lost, rlock ends COMMAND and everything that it started.\n"
+     "Waits for the lock NAME, runs COMMAND, and renews the lock until COMMAND exits. Then it "
+     "releases the lock and exits as COMMAND did. If the lock is lost, rlock stops COMMAND and "
+     "every process that it started.\n"
+     "Everything after the first -- is the command. It runs directly, without a shell.\n"
+     "The command finds RLOCK_NAME, RLOCK_OWNER, RLOCK_TOKEN (the fencing token) and RLOCK_HELD in "
+     "its environment. RLOCK_HELD lets an rlock run of NAME inside COMMAND enter the lock "
+     "immediately. Such nested runs do not exclude each other.\n"
      "Durations: 500ms, 10s, 5m, 1h30m, 2d, or a number of seconds.\n"
      "Exit status: the command's own, or 128+N when signal N ended it, or one of these (rlock help "
      "69 says what to do):",
@@ -27,8 +28,10 @@ constexpr CommandRow kCommands[] = {
      "rlock run shop/dump -c 'pg_dump app | gzip >app.gz'"},
     {{CommandId::acquire, "acquire", "acquire [options] NAME", "hold a lock across separate steps"},
      "Waits for the lock NAME, prints the owner id and nothing else, and exits. The lock stays "
-     "held until rlock release, or until its lease ends. It needs either --ttl, longer than the "
-     "steps take from one rlock renew to the next, or --renew-while.\n"
+     "held until rlock release, or until its lease ends. Prefer rlock run if the steps can be one "
+     "command.\n"
+     "Give either --ttl, longer than the steps take from one rlock renew to the next, or "
+     "--renew-while.\n"
      "With --renew-while a small background process renews the lease (60s, or --ttl) while the "
      "process PID lives, and releases the lock when PID exits. If the lock is lost or broken, "
      "nothing ends the steps: the background process prints an error, also with -q, on the "
@@ -77,12 +80,13 @@ constexpr CommandRow kCommands[] = {
      "rlock status 'shop/*'\n"
      "rlock status -q shop/nightly && echo running\n"
      "rlock status --json | jq '.locks[] | select(.state == \"held\") | .name'"},
-    {{CommandId::queue, "queue", "queue [options] [NAME]", "list the waiters, in order"},
-     "Lists the waiters for NAME, in the order in which they will get the lock; without NAME, "
-     "those of all locks. STARTS IN is when each of the first 128 can expect it, if every run "
-     "takes the median of the successful ones in the history; it is not shown after fewer than "
-     "three. --remove removes one waiter from the queue: its rlock exits with 75 and reports who "
-     "removed it. --first moves one to the head.\n"
+    {{CommandId::queue, "queue", "queue [options] [NAME]", "list waiting runs in order"},
+     "Lists the runs that wait for NAME, in the order in which they will get the lock. Without "
+     "NAME, lists the waiters of all locks.\n"
+     "STARTS IN estimates when each of the first 128 can start, if every run takes the median of "
+     "the successful runs in the history. It appears after three successful runs.\n"
+     "--remove takes a waiter out of the queue: its rlock exits with 75 and reports who removed "
+     "it. --first moves a waiter to the front.\n"
      "Exit status: 0, also if there was nobody to remove or to move. 64 if OWNER fits several "
      "waiters. 75 if the owner holds the lock.",
      "rlock queue            # of all locks\n"
@@ -116,13 +120,16 @@ constexpr CommandRow kCommands[] = {
      "--token no longer match; nothing was changed.",
      "rlock force-unlock shop/deploy\n"
      "rlock force-unlock shop/deploy --token 1763690000123456 --reason 'host gone'"},
-    {{CommandId::close, "close", "close [options] NAME...", "grant a lock to nobody for some time"},
-     "Closes each lock NAME until a time: nobody is granted it. Who holds it goes on, as do nested "
-     "runs, and rlock lists them. Who waits keeps the place in the queue; who comes joins the "
-     "queue, or is refused if it does not wait. rlock run has an option to pass. NAME may be a "
-     "pattern, as for status: it closes the locks that exist now. Closing a closed lock again "
-     "replaces the time and the reason.\n"
-     "A closure is data of the server: if the server loses it, the lock is open.\n"
+    {{CommandId::close, "close", "close [options] NAME...",
+      "stop granting a lock until a given time"},
+     "Closes each lock NAME for a maintenance window or a freeze: until the given time, the server "
+     "grants it to no new run.\n"
+     "Current holders and runs nested inside them keep running, and rlock lists them. Waiters keep "
+     "their positions. New runs join the queue, or are refused if they do not wait. rlock run has "
+     "an option with which a run still acquires the lock.\n"
+     "NAME may be a pattern, as for status. A pattern closes the locks that exist now. If a lock "
+     "is already closed, the new time and reason replace the old ones.\n"
+     "The closure is stored at the server only. If the server loses it, the lock is open.\n"
      "Exit status: 0. 64 without --for or --until, and if no lock matches a pattern: then nothing "
      "was closed. 69 if no server answered: the lock may be closed. 75 if somebody holds the lock "
      "after the time of --wait, or if somebody else closed or opened it at the same moment.",

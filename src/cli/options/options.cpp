@@ -42,20 +42,19 @@ constexpr OptionRow kOptions[] = {
 
     {option(Opt::nonblock, "nonblock", "", "COMING FROM FLOCK", kRun | kAcquire,
             {.group = Group::waiting, .letter = 'n', .common = true}),
-     "do not wait: if the lock is busy, exit with 75",
-     "Use it for a job that many hosts start at the same time and that only one of them should do: "
-     "one host runs the job, and the others skip it. With --quiet a skip prints nothing. A host "
-     "whose clock is behind may do the job again: --once-per and --once-within prevent that. If "
-     "the "
-     "server is away, rlock tries for 2s; with --connect-timeout 1m it skips a busy lock at once "
-     "and yet waits for the server. This option cannot be combined with a --wait longer than 0."},
+     "exit with 75 immediately if the lock is busy",
+     "Use it for a job that many hosts start together and only one should run: the others skip it. "
+     "With --quiet a skip prints nothing. A host whose clock is behind may still run the job a "
+     "second time: --once-per and --once-within prevent that. If the server is away, rlock tries "
+     "for 2s; with --connect-timeout 1m it skips a busy lock at once and yet waits for the server. "
+     "This option cannot be combined with a --wait longer than 0."},
     {option(Opt::wait, "wait", "DUR", "A DEPLOY FROM CI", kRun | kAcquire | kClose,
             {.group = Group::waiting,
              .letter = 'w',
              .fallback = "forever",
              .common = true,
              .in_file = true}),
-     "wait at most this long, then exit with 75; 0 is the same as -n",
+     "wait at most DUR, then exit with 75; 0 is the same as -n",
      "Use it if a late start is worse than none. It limits how long rlock waits for the lock and "
      "for the server; --max-run limits how long the command runs. If the server is away, rlock "
      "tries to reach it until this time is over, at least for --connect-timeout; without this "
@@ -63,18 +62,16 @@ constexpr OptionRow kOptions[] = {
     {option(Opt::conflict_exit_code, "conflict-exit-code", "N", "COMING FROM FLOCK",
             kRun | kAcquire,
             {.group = Group::waiting, .letter = 'E', .fallback = "75", .most = 255}),
-     "if the lock is busy, exit with N (0-255), as with flock; short for --exit-code busy=N",
-     "It cannot be combined with busy= of --exit-code."},
+     "exit with N (0-255) instead of 75 if the lock is busy, as with flock",
+     "This is short for --exit-code busy=N. It cannot be combined with busy= of --exit-code."},
     {option(Opt::exit_code, "exit-code", "WHAT=N", "A DEPLOY FROM CI", kRun | kAcquire,
             {.group = Group::waiting, .fallback = "busy=75,done=0,superseded=75,failures=75"}),
-     "exit with N (0-255) if the lock is busy (busy=N), the work was done before (done=N), a newer "
-     "run takes over (superseded=N) or failed runs are not repeated (failures=N); separate several "
-     "by commas",
+     "exit with N (0-255) for WHAT: busy, done, superseded or failures; separate several by commas",
      "If a caller has to know why the command did not run, choose codes that the command itself "
-     "never returns. busy applies to --nonblock, --wait and --max-queue, done to --once, "
-     "--once-per "
-     "and --once-within, superseded to --supersede, and failures to --max-failures. After "
-     "superseded do not try again: the newer run does the work."},
+     "never returns. busy=N is for a busy lock (--nonblock, --wait and --max-queue), done=N for "
+     "work that was done before (--once, --once-per and --once-within), superseded=N for a run "
+     "that a newer one replaces (--supersede), and failures=N for failed runs that are not "
+     "repeated (--max-failures). After superseded do not try again: the newer run does the work."},
     {option(Opt::shell_text, "", "TEXT", "COMING FROM FLOCK", kRun,
             {.group = Group::processes, .letter = 'c', .common = true}),
      "run TEXT with $SHELL (or /bin/sh, if it is not set) instead of a COMMAND",
@@ -90,31 +87,31 @@ constexpr OptionRow kOptions[] = {
      "length of the lease, at least 1s"},
     {option(Opt::no_renew, "no-renew", "", "report: one lease must outlast any outage", kRun,
             {.group = Group::lease}),
-     "do not renew the lease: end the command before the lease ends (after 52s of 60s) and exit "
-     "with 76",
+     "do not renew the lease: stop the command before the lease ends (after 52s of 60s), exit with "
+     "76",
      "Use it if a command that hangs must not hold the lock for longer than one lease. Choose a "
      "--ttl that is long enough for the command, --kill-after and a margin. To limit the command "
      "but renew its lease, use --max-run instead."},
     {option(Opt::max_run, "max-run", "DUR", "A JOB ONCE A DAY ON TEN HOSTS", kRun,
             {.group = Group::processes, .fallback = "none", .common = true}),
-     "end a command that runs longer than this, and exit with 124",
+     "stop the command after DUR and exit with 124",
      "Use it so that a command that hangs does not hold the lock forever. The time begins when the "
-     "command starts; 0 means no limit. rlock sends TERM to the command and everything that it "
-     "started, and KILL after the time of --kill-after. It holds the lock until they have ended, "
-     "so rlock itself may run for longer: see WHAT CANNOT BE ENDED."},
+     "command starts; 0 means no limit. rlock sends TERM to the command and its descendants, and "
+     "KILL when --kill-after expires. It holds the lock until all of them are gone, so rlock "
+     "itself may take longer: see WHAT CANNOT BE ENDED."},
     {option(Opt::kill_after, "kill-after", "DUR", "report: command killed while it cleans up",
             kRun | kDoctor,
             {.group = Group::processes,
              .letter = 'k',
              .fallback = "5s, or a sixth of the ttl if that is less",
              .in_file = true}),
-     "time from TERM to KILL when rlock ends the command",
+     "time from TERM to KILL when rlock stops the command",
      "Use it to give the command time to clean up after --max-run, a lost lease or force-unlock. "
      "After a lost lease the time may be shorter, because rlock sends KILL before the lease can "
      "end at the server: a longer time needs a longer --ttl."},
     {option(Opt::stop_after, "stop-after", "DUR", "A HOT STANDBY", kRun,
             {.group = Group::processes, .fallback = "none"}),
-     "after a TERM to rlock, kill what goes on longer than this",
+     "after a TERM to rlock, kill what runs for longer than DUR",
      "For a command that may ignore TERM or clean up for too long. The time begins when another "
      "process sends TERM, INT or QUIT to rlock, which passes it on. rlock then kills the command "
      "and everything that it started, and releases the lock; without this option it waits until "
@@ -123,47 +120,46 @@ constexpr OptionRow kOptions[] = {
     {option(Opt::on_lost, "on-lost", "terminate|ignore",
             "report: long job killed because the server failed", kRun,
             {.group = Group::lease, .fallback = "terminate"}),
-     "if the lease is lost: terminate the command, or ignore the loss (let the command run, and "
-     "print a warning)",
+     "if the lease is lost: terminate the command, or ignore the loss and print a warning",
      "With ignore, another run may hold the lock while this command still runs. Use it only if "
      "that is harmless, or if the resource checks RLOCK_TOKEN: see FENCING TOKENS."},
     {option(Opt::min_hold, "min-hold", "DUR", "AT MOST THREE STARTS AN HOUR", kRun | kAcquire,
             {.group = Group::lease, .fallback = "0"}),
-     "keep the lock for at least this long after acquiring it, even if the command ends sooner",
+     "keep the lock for at least DUR, even if the command exits sooner",
      "Use it with --nonblock for a job that many hosts start by their clocks: a host whose clock "
      "is behind, or that starts after a quick job is done, then finds the lock busy. It also "
      "applies if the command fails or its host dies, but not if the command cannot be executed. "
      "rlock status shows that the lock is in its cool-down; force-unlock ends the cool-down."},
     {option(Opt::slots, "slots", "N", "A POOL OF FOUR TEST DATABASES", kRun | kAcquire,
             {.group = Group::lease, .fallback = "1", .common = true, .least = 1, .most = 1024}),
-     "allow up to N holders; if holders disagree, the smallest N applies",
+     "allow up to N holders; if they disagree, the smallest N applies",
      "Use it to limit how many instances of a job run at once. Give the same N everywhere, at most "
      "1024. The command finds in RLOCK_SLOT which one it is: a number from 1 to N that no other "
      "live holder has. This option cannot be combined with --shared, several servers or another "
      "--format."},
     {option(Opt::shared, "shared", "", "FREEZE OF AN ENVIRONMENT", kRun | kAcquire,
             {.group = Group::lease, .letter = 's', .common = true}),
-     "take a shared lock: any number of shared holders, never beside an exclusive one",
+     "take a shared lock: any number of shared holders, but no exclusive one",
      "Use it for readers that may run at the same time; a writer takes the lock without this "
      "option. Waiters get the lock in order, so later readers do not overtake a waiting writer. "
      "The restrictions of --slots apply."},
     {option(Opt::max_queue, "max-queue", "N", "report: runs pile up behind a slow one",
             kRun | kAcquire, {.group = Group::waiting, .fallback = "none", .most = UINT32_MAX}),
-     "exit with 75 at once if N runs are already waiting",
-     "Use it so that runs do not pile up behind a slow one: with 1, one run waits and all later "
-     "ones exit."},
+     "exit with 75 immediately if N runs are already waiting",
+     "Use it so that runs do not pile up behind a slow one: with 1, a single run waits and all "
+     "later ones exit."},
     {option(Opt::once, "once", "KEY", "A MIGRATION THAT ONE REPLICA DOES", kRun | kForget,
             {.group = Group::once, .common = true}),
-     "run the command unless a run of NAME with this KEY has succeeded; otherwise exit with 0",
-     "Use it where several processes start the same work, such as a migration at the start of each "
-     "replica: one does it, the others wait for it and then go on. KEY says which work it is, such "
-     "as a commit: 1 to 200 bytes. An empty KEY is an error, because it is what a variable that is "
-     "not set expands to. The server keeps a KEY for 30 days after somebody last asked for it, and "
-     "1,000 of them for each lock. See DONE ONCE."},
+     "skip the command and exit with 0 if a run of NAME with this KEY has succeeded",
+     "Use it for work that several processes start, such as a migration at the start of each "
+     "replica: one runs it, and the others wait and then continue. KEY identifies the work, for "
+     "example a commit: 1 to 200 bytes. An empty KEY is an error, because it is what a variable "
+     "that is not set expands to. The server keeps a KEY for 30 days after somebody last asked for "
+     "it, and 1,000 of them for each lock. See DONE ONCE."},
     {option(Opt::once_per, "once-per", "minute|15m|hour|6h|day|week|month",
             "A JOB ONCE A DAY ON TEN HOSTS", kRun,
             {.group = Group::once, .common = true, .examples = true}),
-     "run the command once in each period of the calendar; otherwise exit with 0",
+     "run the command once in each calendar period; otherwise exit with 0",
      "Use it in the crontab of several hosts. What counts is the period in which a host begins to "
      "ask: of the day, the week (from Monday) and the month by the local date of the host, of all "
      "others by UTC. Besides the names it takes each duration of which a day consists, such as 15m "
@@ -173,22 +169,22 @@ constexpr OptionRow kOptions[] = {
      "prints a warning. See DONE ONCE."},
     {option(Opt::once_within, "once-within", "DUR", "A JOB ONCE A DAY ON TEN HOSTS", kRun,
             {.group = Group::once, .least = 1, .most = 366 * kDay}),
-     "run the command unless a run of NAME has succeeded that began to ask less than DUR before "
-     "this one, or was granted after it; otherwise exit with 0",
-     "Use it for timers without a calendar, with jitter, or that start late: take half of the "
-     "period of the timer. The clocks of the hosts do not matter. At most 366d. See DONE ONCE."},
+     "skip the command and exit with 0 if a run of NAME succeeded within DUR",
+     "A run counts if it began to ask less than DUR before this one, or was granted the lock after "
+     "this one began to ask. Use it for timers without a calendar, with jitter, or that start "
+     "late: take half of the period of the timer. The clocks of the hosts do not matter. At most "
+     "366d. See DONE ONCE."},
     {option(Opt::max_failures, "max-failures", "N", "A JOB THAT CATCHES UP, AS WITH ANACRON", kRun,
             {.group = Group::once, .fallback = "none", .least = 1, .most = UINT32_MAX}),
-     "with --once, --once-per or --once-within: after N failed runs exit with 75 instead of trying "
-     "again",
+     "with --once, --once-per or --once-within: after N failed runs, exit with 75",
      "Without it each waiter tries in its turn what the one before it failed to do. The failures "
      "of runs with this option are counted since the last success, of this KEY or in this period; "
      "a command that could not be started is not counted, nor one that returned 0 after rlock was "
      "asked to stop, nor a run whose lock an operator broke."},
     {option(Opt::supersede, "supersede", "N", "A DEPLOY FROM CI", kRun | kAcquire,
             {.group = Group::waiting, .value_optional = true, .most = kGreatestToken}),
-     "of the waiters with this option only the newest stays in the queue, the one with the "
-     "greatest N; the others exit with 75",
+     "among waiters with this option keep only the newest (the greatest N); the others exit with "
+     "75",
      "Use it for deploys: after a long one the newest commit is deployed, and those in between are "
      "left out. N is a number that grows, such as the number of the pipeline, so that an old one "
      "that is tried again does not win, even if nobody waits: the server remembers the greatest N "
@@ -199,28 +195,28 @@ constexpr OptionRow kOptions[] = {
      "works with one server only."},
     {option(Opt::while_closed, "while-closed", "", "FREEZE OF AN ENVIRONMENT", kRun | kAcquire,
             {.group = Group::waiting}),
-     "get the lock also while it is closed (rlock close)",
+     "acquire the lock even if it is closed (rlock close)",
      "Use it for what must run during a freeze, such as a fix. While the lock is closed such a run "
      "waits only for who holds the lock, and for those with this option that came before it. This "
      "option works with one server only. See CLOSING."},
     {option(Opt::urgent, "urgent", "DUR", "report: urgent fix waits behind routine jobs",
             kRun | kAcquire,
             {.group = Group::waiting, .value_optional = true, .least = 1, .most = kDay}),
-     "wait in the queue as if it had come DUR earlier (1h without DUR, at most 24h)",
+     "queue as if this run had arrived DUR earlier (1h without DUR, at most 24h)",
      "Use it for what should not stand behind the usual work, such as an urgent fix. An ordinary "
      "waiter is overtaken only by urgent ones that came at most DUR after it, so that nobody waits "
      "forever. A run that holds the lock is never touched. With --supersede it needs that option's "
      "N."},
     {option(Opt::wait_descendants, "wait-descendants", "", "COMING FROM FLOCK", kRun,
             {.group = Group::processes, .common = true}),
-     "hold the lock until everything that the command started has ended",
+     "hold the lock until every process that the command started has exited",
      "Use it for a command that returns before its work is done. Without this option rlock "
      "releases the lock when the command itself has ended, and the processes that the command left "
      "behind run on without the lock."},
     {option(Opt::contain, "contain", "user", "A JOB ONCE A DAY ON TEN HOSTS", kRun,
             {.group = Group::processes, .value_optional = true, .in_file = true}),
-     "run the command in a pid namespace of its own: when the run ends, however it ends, the "
-     "kernel ends everything in it at once. =user: in a user namespace, too",
+     "run the command in a pid namespace of its own; the kernel kills everything in it when the "
+     "run is over. =user: in a user namespace, too",
      "Then nothing outlives the run: no process of root, no storm of forks, nothing that a "
      "debugger holds, no daemon, and nothing if rlock and its guard are killed at the same "
      "instant. What the command leaves behind is killed before the lock is released. Processes in "
@@ -241,7 +237,7 @@ constexpr OptionRow kOptions[] = {
      "FORMATS."},
     {option(Opt::fail_open, "fail-open", "DUR", "report: backup skipped because the server failed",
             kRun, {.group = Group::waiting, .value_optional = true, .in_file = true, .least = 1}),
-     "if no server answers for DUR, print a warning and run the command without the lock",
+     "if no server answers for DUR, warn and run the command without the lock",
      "Use it only if running the job twice does less harm than not running it. Without DUR rlock "
      "decides after --connect-timeout, whatever --wait says. The command then finds RLOCK_UNLOCKED "
      "in its environment instead of RLOCK_TOKEN. A server that rejects the login or is not ready "
@@ -249,7 +245,7 @@ constexpr OptionRow kOptions[] = {
      "see EXIT STATUS, 69."},
     {option(Opt::hide_command, "hide-command", "", "report: secrets in the stored command line",
             kRun | kAcquire, {.group = Group::output, .in_file = true}),
-     "do not store the command line; otherwise status shows its first 200 bytes to others",
+     "do not store the command line; status shows its first 200 bytes to others",
      "Use it if the arguments contain something that others must not see. rlock still stores host, "
      "user and pid."},
     {option(Opt::renew_while, "renew-while", "PID", "A BLOCK OF A SCRIPT", kAcquire,
@@ -259,19 +255,19 @@ constexpr OptionRow kOptions[] = {
      "--ttl is then the lease that the background process renews, 60s by default."},
     {option(Opt::event_log, "event-log", "FILE", "THE EVENT LOG", kRun,
             {.group = Group::output, .in_file = true}),
-     "append one line to FILE for each event, a JSON object",
+     "append one JSON line to FILE for each event",
      "Use it for logs and monitoring, since run has no --json. Several runs may share one file. If "
      "it cannot be opened or written, rlock prints a warning, and the command runs. See EVENT "
      "LOG."},
     {option(Opt::report, "report", "", "report: cron mails too much, or nothing", kRun,
             {.group = Group::output, .in_file = true}),
-     "print one line if the command fails, also with --quiet",
+     "print one line if the command fails, even with --quiet",
      "Use it with -q in a crontab, for a job that is silent unless it fails: then cron mails only "
      "failures, and names the host, how the command ended and how long it ran. A command that "
      "rlock ended, or whose lock was lost, has a line without this option, too."},
     {option(Opt::history_rows, "history", "N", "report: a lock for each of 100,000 records", kRun,
             {.group = Group::storage, .fallback = "100", .in_file = true, .most = 1000}),
-     "how many rows of NAME's history the server keeps from this run on (0-1000)",
+     "keep N rows (0-1000) of NAME's history from this run on",
      "Use a small number if there are very many names, or if a lock is used every second, and 0 if "
      "the history must not list the runs. The last run decides. The counters of metrics, and the "
      "last success and failure in status and check, do not depend on it."},
@@ -296,15 +292,14 @@ constexpr OptionRow kOptions[] = {
      "or when the lease ends."},
     {option(Opt::remove, "remove", "OWNER", "report: waiter that nobody needs any more", kQueue,
             {.common = true}),
-     "remove this waiter from the queue: its owner id, the beginning of it, or its position",
+     "remove this waiter: its owner id, the first characters of it, or its position",
      "Its rlock exits with 75 and reports who removed it. The listing shows positions and owner "
      "ids; a number of up to six digits is a position. If several owner ids begin with OWNER, "
      "rlock removes none and exits with 64. Queues move: in a script, use the owner id. If the "
      "owner holds the lock by now, rlock does not remove it and exits with 75: use force-unlock."},
     {option(Opt::first, "first", "OWNER", "report: urgent fix waits behind routine jobs", kQueue,
             {.common = true}),
-     "move this waiter to the head of the queue: its owner id, the beginning of it, or its "
-     "position",
+     "move this waiter to the front: its owner id, the first characters of it, or its position",
      "Use it for the one that cannot wait; a later run can ask for such a place itself with "
      "--urgent. The listing and the history of its run show who moved it. What holds is never "
      "touched, and while the lock is closed it still waits for the end of the closure. OWNER as "
@@ -321,7 +316,7 @@ constexpr OptionRow kOptions[] = {
      "hold that it has checked."},
     {option(Opt::strict, "strict", "", "report: script that sets up a server", kDoctor,
             {.common = true}),
-     "exit with 1 also for a warning",
+     "exit with 1 for a warning, too",
      "Use it in monitoring, and in scripts that set up a new server."},
     {option(Opt::output, "output", "FILE", "ALERTS", kMetrics, {.common = true}),
      "write to FILE, which is replaced at once",
@@ -504,11 +499,10 @@ constexpr PerCommandText kPerCommandTexts[] = {
      "--json, as EXAMPLES shows. The slot is a number from 1 to N that no other live holder has. "
      "This option cannot be combined with --shared, several servers or another --format."},
     {{Opt::exit_code, kAcquire, "busy=75,superseded=75"},
-     "exit with N (0-255) if the lock is busy (busy=N) or a newer waiter has replaced this one "
-     "(superseded=N); separate several by commas",
+     "exit with N (0-255) for WHAT: busy or superseded; separate several by commas",
      "busy applies to --nonblock, --wait and --max-queue, and superseded to --supersede."},
     {{Opt::min_hold, kAcquire, "0"},
-     "keep the lock for at least this long after acquiring it, even if it is released sooner",
+     "keep the lock for at least DUR, even if it is released sooner",
      "rlock status shows that the lock is in its cool-down; force-unlock ends the cool-down."},
     {{Opt::format, kForce, "detected"},
      "how the lock is stored: as rlock does (native); as redsync, redis-py and node-redlock do "
@@ -552,8 +546,8 @@ constexpr PerCommandText kPerCommandTexts[] = {
      "do not ask for confirmation; required when not on a terminal",
      "Use it in scripts."},
     {{Opt::hide_command, kAcquire},
-     "do not store the command line of PID, or of the process that runs acquire; otherwise status "
-     "shows its first 200 bytes to others",
+     "do not store the command line of PID, or of the caller; status shows its first 200 bytes to "
+     "others",
      "rlock still stores host, user and pid."},
     {{Opt::reason, kQueue},
      "with --remove or --first: free text that says why",
