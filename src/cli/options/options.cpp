@@ -285,7 +285,7 @@ constexpr OptionRow kOptions[] = {
      "break the lock of every holder",
      "To break a lock that has several holders (shared or with --slots), use this option, --owner "
      "or --token."},
-    {option(Opt::now, "now", "", "report: host dead, long lease left", kForce, {.common = true}),
+    {option(Opt::now, "now", "", "A LOCK IS STUCK AT 3 A.M.", kForce, {.common = true}),
      "free the lock at once: the old and the next command may overlap",
      "Use it only if you know that the holder's host is dead, or if an overlap does no harm. "
      "Without it the next holder starts when the old one has confirmed that its command has ended, "
@@ -366,10 +366,10 @@ constexpr OptionRow kOptions[] = {
              {.environment = "RLOCK_USER", .in_file = true}),
      "ACL user, instead of the one in the URL",
      "ACCESS lists the permissions that this user needs."},
-    {general(Opt::password, "password", "TEXT", "A CRONJOB OF KUBERNETES",
+    {general(Opt::password, "password", "TEXT", "A KUBERNETES CRONJOB",
              {.environment = "RLOCK_PASSWORD, REDISCLI_AUTH", .in_file = true}, 0),
      "the password itself"},
-    {general(Opt::password_file, "password-file", "FILE", "A JOB OF SYSTEMD",
+    {general(Opt::password_file, "password-file", "FILE", "A SYSTEMD TIMER",
              {.environment = "RLOCK_PASSWORD_FILE", .in_file = true}),
      "read the password from FILE each time rlock connects (RLOCK_PASSWORD contains the password "
      "itself)",
