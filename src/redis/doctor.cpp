@@ -28,6 +28,14 @@ void flatten(const redisReply& reply, Words& words) {
   for (size_t i = 0; i < reply.elements; ++i) flatten(*reply.element[i], words);
 }
 
+// `CONFIG GET`, `PING`.
+std::string command_name(const Words& words) {
+  constexpr std::string_view kContainers[] = {"CONFIG", "CLUSTER", "SENTINEL"};
+  const bool two = std::find(std::begin(kContainers), std::end(kContainers), words.front()) !=
+                   std::end(kContainers);
+  return two ? words[0] + " " + words[1] : words[0];
+}
+
 // Sends single commands to one server.
 class CommandClient {
  public:
@@ -44,9 +52,14 @@ class CommandClient {
     };
     auto call = std::make_unique<Call<Words>>(connection_, words, "ask", decode, script);
     const Millis timeout = connection_.server().connect_timeout + kReplyTimeout;
-    return lock::finish<Words>(poller_, std::move(call), poller_.now() + timeout,
-                               connection_.server().label());
+    auto reply = lock::finish<Words>(poller_, std::move(call), poller_.now() + timeout,
+                                     connection_.server().label());
+    if (!reply) failures_.emplace(command_name(words), reply.error());
+    return reply;
   }
+
+  // The first one of each command.
+  const Failures& failures() const { return failures_; }
 
   // As Connection has it: after a reply.
   std::optional<std::chrono::system_clock::time_point> certificate_end() const {
@@ -56,6 +69,7 @@ class CommandClient {
  private:
   Connection connection_;
   lock::SystemPoller poller_;
+  Failures failures_;
 };
 
 // Some servers return a script's number as `17.0`.
@@ -116,6 +130,7 @@ class ServerExaminer {
     if (report_.use.kind == ServerKind::cluster_node) read_slots();
     try_commands();
     if (report_.use.replicas > 0) examine_replicas();
+    report_.failures = client_.failures();
     return std::move(report_);
   }
 
@@ -158,9 +173,7 @@ class ServerExaminer {
     Server member = report_.server;
     member.members = std::make_shared<MemberRegistry>();
     auto ping = CommandClient(member).ask({"PING"});
-    if (!ping && ping.error().cause == Cause::not_counted) {
-      report_.not_counted = std::move(ping).error();
-    }
+    if (!ping) report_.membership_error = std::move(ping).error();
   }
 
   void read_slots() {
@@ -176,8 +189,7 @@ class ServerExaminer {
     constexpr size_t kBefore = 2, kEach = 3;
     confirm_last_write();
     auto role = ask({"ROLE"});
-    if (!role) return note("ROLE", std::move(role).error());
-    if (role->empty() || role->front() != "master") return;
+    if (!role || role->empty() || role->front() != "master") return;
     for (size_t i = kBefore; i + kEach <= role->size(); i += kEach) {
       Server replica = report_.server;
       replica.host = (*role)[i];
@@ -230,7 +242,8 @@ class ServerExaminer {
                &lua::probe);
   }
 
-  // Of keys that nobody uses. A master of a cluster may have only one of the slots.
+  // Of keys that nobody uses: each test has its own, because what another one left there may stay
+  // until it expires. A master of a cluster may have only one of the slots.
   std::string unused_base() const {
     constexpr int kMostNames = 1'000'000;
     util::SystemRandom random;
@@ -253,13 +266,13 @@ class ServerExaminer {
       note("evalsha or eval", std::move(failed).error());
     }
     // EVAL is needed whenever the server does not know a script yet.
-    for (const Words& words : {Words{"eval", "return 1", "1", base + "list"},
+    for (const Words& words : {Words{"eval", "return 1", "1", base + "eval"},
                                Words{"SCAN", "0", "MATCH", base, "COUNT", "1"}}) {
       if (auto reply = ask(words); !reply) note(words.front(), std::move(reply).error());
     }
-    try_waiting(base + "list");
-    try_atomicity(base + "hash");
-    if (report_.server.db != 0) try_databases(base + "hash");
+    try_waiting(base + "waiting");
+    try_atomicity(base + "atomicity");
+    if (report_.server.db != 0) try_databases(base + "databases");
   }
 
   // A server that answers at once cannot block: a waiter has to poll there.
@@ -308,10 +321,13 @@ class ServerExaminer {
     Server zero = report_.server;
     zero.db = 0;
     CommandClient other(zero);
+    // The first PEXPIRE fails, if it is denied, before there is a key.
     const std::string set =
-        "return redis.call('HSET', KEYS[1], 'n', 1), redis.call('PEXPIRE', KEYS[1], 60000)";
-    (void)ask({"EVAL", set, "1", hash});
-    auto seen = other.ask({"EVAL", "return redis.call('HGET', KEYS[1], 'n')", "1", hash});
+        "redis.call('PEXPIRE', KEYS[1], 60000) redis.call('HSET', KEYS[1], 'n', 1) "
+        "return redis.call('PEXPIRE', KEYS[1], 60000)";
+    const auto written = ask({"EVAL", set, "1", hash});
+    const auto seen = other.ask({"EVAL", "return redis.call('HGET', KEYS[1], 'n')", "1", hash});
+    report_.databases_error = first_error({&written, &seen});
     report_.single_database = seen && !seen->empty();
     (void)ask({"EVAL", "return redis.call('DEL', KEYS[1])", "1", hash});
   }
@@ -321,7 +337,6 @@ class ServerExaminer {
   std::optional<std::vector<bool>> served_;  // of a cluster's node: its slots
 };
 
-// Its vote, and what else the report says.
 // From the words of SENTINEL SENTINELS: names and values in turn, `name` first.
 SentinelView view_in(const Result<Words>& id, const Result<Words>& others) {
   SentinelView view;
@@ -342,8 +357,8 @@ SentinelView view_in(const Result<Words>& id, const Result<Words>& others) {
   return view;
 }
 
-SentinelVote examine_sentinel(SentinelReport& report, const std::string& name) {
-  CommandClient client(report.server);
+// Its vote, and what else the report says.
+SentinelVote ask_sentinel(CommandClient& client, SentinelReport& report, const std::string& name) {
   auto master = client.ask({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", name});
   if (!master) {
     const bool other = master.error().cause == Cause::missing_command;
@@ -359,15 +374,21 @@ SentinelVote examine_sentinel(SentinelReport& report, const std::string& name) {
   report.master = master->front() + ":" + master->back();
   report.view =
       view_in(client.ask({"SENTINEL", "MYID"}), client.ask({"SENTINEL", "SENTINELS", name}));
-  auto quorum = client.ask({"SENTINEL", "CKQUORUM", name});
-  if (!quorum) report.no_quorum = std::move(quorum).error();
-  // Names and values in turn. A user who may not ask does not learn it.
+  (void)client.ask({"SENTINEL", "CKQUORUM", name});
+  // Names and values in turn.
   if (auto facts = client.ask({"SENTINEL", "MASTER", name})) {
     const auto at = std::find(facts->begin(), facts->end(), "down-after-milliseconds");
     if (facts->end() - at > 1) report.down_after = Millis(number(at[1]));
   }
   auto at = parse_host_port(report.master);
   return at ? SentinelVote(NamedMaster{*std::move(at)}) : NoAnswer{};
+}
+
+SentinelVote examine_sentinel(SentinelReport& report, const std::string& name) {
+  CommandClient client(report.server);
+  SentinelVote vote = ask_sentinel(client, report, name);
+  report.failures = client.failures();
+  return vote;
 }
 
 Server server_at(const HostPort& address, Server server) {
@@ -402,7 +423,7 @@ ServerReport examine_server(const Server& server, const ServerUse& use) {
 }
 
 GroupReport examine_group(const SentinelGroup& group) {
-  GroupReport report{joined_labels(group.sentinels) + "/" + group.name};
+  GroupReport report{joined_labels(group.sentinels) + "/" + group.name, group.name};
   std::vector<SentinelVote> votes;
   for (const Server& server : group.sentinels) {
     report.sentinels.push_back({server});
@@ -444,6 +465,7 @@ ClusterReport examine_cluster(const ClusterSeeds& cluster) {
       read_cluster(info->front(), nodes->front(), seed, report);
       auto timeout = client.ask({"CONFIG", "GET", "cluster-node-timeout"});
       if (timeout && timeout->size() == 2) report.node_timeout = Millis(number((*timeout)[1]));
+      report.failures = client.failures();
     }
   }
   return report;

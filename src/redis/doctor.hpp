@@ -2,8 +2,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "redis/link/cluster.hpp"
@@ -15,6 +17,10 @@
 #include "util/result.hpp"
 
 namespace rlock::redis {
+
+// Why commands failed, by their names as in `CONFIG GET`: what their replies would say is not
+// known.
+using Failures = std::map<std::string, Error, std::less<>>;
 
 // A replica that its master knows to be online.
 struct ReplicaReport {
@@ -29,14 +35,15 @@ struct ServerUse {
   uint64_t replicas = 0;  // --replicas
 };
 
-// What a server reports, for `rlock doctor`. Empty fields: it did not report them, or this user may
-// not ask.
+// What a server reports, for `rlock doctor`. Empty fields: it did not report them, or `failures`
+// says why it was not asked.
 struct ServerReport {
   Server server;
   ServerUse use;
   std::optional<Error> contact_error;  // then nothing else is known
-  std::optional<Nanos> round_trip;     // the median of a few
-  std::optional<Millis> clock_ahead;   // of the server before that of this host
+  Failures failures;
+  std::optional<Nanos> round_trip;    // the median of a few
+  std::optional<Millis> clock_ahead;  // of the server before that of this host
   std::optional<std::chrono::system_clock::time_point> certificate_end;  // of the server, with TLS
   InfoFields info;                                                       // the whole of INFO
   std::optional<std::string> fsync;                                      // appendfsync
@@ -48,11 +55,12 @@ struct ServerReport {
   std::optional<bool> atomic;                 // whether scripts run one after the other
   std::optional<Error> atomic_error;          // why that is unknown
   bool single_database = false;               // SELECT has no effect
-  std::optional<Error> not_counted;           // why its quorum does not count it
-  std::vector<std::string> moving_slots;      // of a cluster's node: `93 to another node`
-  std::vector<ReplicaReport> replicas;        // where --replicas needs them
-  std::optional<uint64_t> confirmed;          // by how many of them, up to --replicas, in time
-  std::optional<Error> error;                 // why commands failed that exist and are allowed
+  std::optional<Error> databases_error;       // why that is unknown
+  std::optional<Error> membership_error;  // Cause::not_counted, or why it is unknown if it counts
+  std::vector<std::string> moving_slots;  // of a cluster's node: `93 to another node`
+  std::vector<ReplicaReport> replicas;    // where --replicas needs them
+  std::optional<uint64_t> confirmed;      // by how many of them, up to --replicas, in time
+  std::optional<Error> error;             // why commands failed that exist and are allowed
 
   std::string info_field(std::string_view field) const;  // empty where INFO lacks it
 };
@@ -64,8 +72,8 @@ ServerReport examine_server(const Server& server, const ServerUse& use);
 // What one sentinel reports.
 struct SentinelReport {
   Server server;
-  std::optional<Error> error{};        // why it named no master
-  std::optional<Error> no_quorum{};    // why the sentinels cannot agree on a failover
+  std::optional<Error> error{};  // why it named no master
+  Failures failures{};
   std::string master{};                // `host:port`
   SentinelView view{};                 // of the others
   std::optional<Millis> down_after{};  // for so long a master must be silent before it is replaced
@@ -74,6 +82,7 @@ struct SentinelReport {
 // What the servers of a Sentinel group report.
 struct GroupReport {
   std::string label;
+  std::string name;                         // of the master
   std::vector<SentinelReport> sentinels{};  // those that are named, then those announced
   size_t named = 0;
   size_t existing = 0;
@@ -90,6 +99,7 @@ struct ClusterReport {
   uint64_t slots_served = 0;         // of kSlots, by nodes that are not failing
   std::vector<Server> masters{};
   std::optional<Millis> node_timeout{};  // cluster-node-timeout
+  Failures failures{};                   // of the first seed that answers
 
   bool is_silent() const { return seed_errors.size() == seeds; }
 };

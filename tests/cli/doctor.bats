@@ -184,6 +184,18 @@ mends() {
   [ "$(jq -r .url_place <<<"$output")" = "$PWD/rlock.toml:2" ]
 }
 
+@test "doctor lists the settings that no run uses: variables that rlock does not know, and a password for another server" {
+  [ "$(rlock doctor --json | jq -c .ignored)" = '[]' ]
+  run -0 env RLOCK_URLS=x RLOCK_TIMEOUT=3 rlock doctor
+  [[ $output == *$'\nrlock does not know these variables: '*RLOCK_URLS* && $output == *RLOCK_TIMEOUT* ]] || fail "$output"
+  echo pw >secret
+  printf 'url = "unix:///elsewhere"\npassword-file = "secret"\n' >rlock.toml
+  RLOCK_CONFIG=$PWD/rlock.toml run -0 rlock doctor --json
+  [ "$(jq -c .ignored <<<"$output")" = "$(RLOCK_CONFIG=$PWD/rlock.toml rlock config --json | jq -c '[.unused_login]')" ]
+  [[ $(jq -r .ignored[0] <<<"$output") == "the password of $PWD/rlock.toml:2 "*RLOCK_URL ]] || fail "$output"
+  [ "$(jq .password_place <<<"$output")" = null ]
+}
+
 @test "an old version fails" {
   local info=$'redis_version:5.0.14\r\nrole:master'
   start picky_server.py "$here/old" "$SERVER/s" log "INFO=\$${#info}"$'\r\n'"$info"
@@ -219,13 +231,74 @@ mends() {
   [[ $output == *"fail  commands"*"the server lacks ZADD"* ]] || fail "$output"
 }
 
-@test "a user who may not run BLPOP: waiting is not reported as tested" {
+# detail CHECK [OPTION…]: what it found.
+detail() {
+  local check=$1
+  shift
+  rlock doctor --json "$@" | jq -r --arg check "$check" '.servers[0].checks[] | select(.check == $check) | .detail'
+}
+
+@test "a user who may not run BLPOP: waiting is not tested" {
   own
   rule=$(rlock doctor --json | jq -r .acl_rule)
-  # shellcheck disable=SC2086
-  redis acl setuser least on '>pw' $rule -blpop >/dev/null
-  export RLOCK_URL="unix://least:pw@$own_server/s"
+  limited "$rule -blpop"
   [ "$(state commands) $(state waiting)" = "fail warn" ]
+  [ "$(advice waiting)" = "allow this user to run BLPOP (+blpop)" ]
+  [ "$(detail waiting)" = "not tested: this user may not run BLPOP" ]
+}
+
+@test "what a user may not ask is not tested, and the check names the command" {
+  own --appendonly yes --appendfsync always
+  rule=$(rlock doctor --json | jq -r .acl_rule)
+  limited "$rule"
+  for check in version role eviction persistence; do
+    [ "$(detail "$check")" = "not tested: this user may not run INFO" ]
+    [ "$(state "$check") $(advice "$check")" = "warn allow this user to run INFO (+info)" ]
+  done
+  limited "$rule +info"
+  [ "$(detail persistence)" = "append-only file; its fsync policy is not tested: this user may not run CONFIG GET" ]
+  limited "$rule +info +config|get"
+  [ "$(state persistence)" = ok ]
+  limited "$rule +wait"
+  [ "$(detail replicas --replicas 1)" = "not tested: this user may not run ROLE" ]
+  limited "$rule -time"
+  [ "$(detail clock)" = "not tested: this user may not run TIME" ]
+  limited "$rule -hget"
+  [[ $(detail scripts) == "not tested: "*hget* ]] || fail "$(detail scripts)"
+  RLOCK_URL+="?db=2"
+  [[ $(detail databases) == "not tested: "*"can't run this command"* ]] || fail "$(detail databases)"
+}
+
+@test "what a server does not have is not tested, and the check names the command" {
+  own --rename-command INFO '' --rename-command TIME '' --rename-command CONFIG ''
+  [ "$(detail role)" = "not tested: there is no command INFO" ]
+  [[ "$(state role) $(advice role)" == "warn enable it (check rename-command"* ]] || fail "$(advice role)"
+  [ "$(detail clock)" = "not tested: there is no command TIME" ]
+  own --rename-command CONFIG ''
+  [ "$(detail persistence)" = "no append-only file: a restart loses locks" ]
+}
+
+# Keys of database 2 that do not expire.
+endless() {
+  local key
+  for key in $(redis -n 2 --raw keys '*'); do [ "$(redis -n 2 pttl "$key")" -ge 0 ] || echo "$key"; done
+}
+
+@test "a user without the right to delete: what the doctor tries expires, and no check depends on what another one left" {
+  own
+  rule=$(rlock doctor --json | jq -r .acl_rule)
+  for denied in "" " -pexpire" " -pexpireat"; do
+    redis flushall >/dev/null
+    limited "$rule -del -hdel -ltrim -zrem$denied"
+    RLOCK_URL+="?db=2"
+    run -1 rlock doctor
+    grep -qi "fail  commands .* del\b" <<<"$output" || fail "$denied: $output"
+    [[ $output == *"ok    waiting "* && $output != *" databases "*"no effect"* ]] || fail "$denied: $output"
+    [[ $denied == *-pexpire || $output == *"ok    scripts "* ]] || fail "$denied: $output"
+    [ "$(redis dbsize)" -eq 0 ]
+    [ "$(redis -n 2 dbsize)" -ge 3 ]
+    [ -z "$(endless)" ] || fail "$denied: $(endless)"
+  done
 }
 
 @test "what doctor advises where the server has a password asks for it" {

@@ -43,6 +43,31 @@ is() { [ "$(grade "$2")" = "$1" ]; }
   [[ $output == *"fail  sentinels     0 of 3 answer"*"fail  master        no sentinel names a master"* ]] || fail "$output"
 }
 
+@test "a user without the right to ask which sentinels exist: a warning, and the advice, pasted, mends it" {
+  # shellcheck disable=SC2034 # read by group
+  local sentinel_lines="user rl on >canary +@all -sentinel|myid -sentinel|sentinels" found
+  group
+  [ "$(grade counting)" = ok ]
+  RLOCK_URL+="?sentinel_username=rl&sentinel_password=canary"
+  [ "$(grade counting)" = warn ]
+  run -0 rlock doctor
+  [[ $output == *"warn  counting "*"not tested: this user may not run SENTINEL MYID at 127.0.0.1:$(port_of s0)"* ]] || fail "$output"
+  # It names one sentinel after the other.
+  for found in 0 1 2; do
+    at "s$found" acl setuser rl '+sentinel|myid' >/dev/null
+    run -0 rlock doctor
+    [[ $output == *"this user may not run SENTINEL SENTINELS at 127.0.0.1:$(port_of "s$found")"* ]] || fail "$output"
+    run -0 sh -c "$(rlock doctor --json | jq -r '.servers[0].checks[] | select(.check == "counting") | .advice')"
+  done
+  run -0 rlock doctor
+  [[ $output == *"ok    counting      3 sentinels exist"* && $output != *canary* ]] || fail "$output"
+  at s0 sentinel flushconfig
+  grep -q '^user rl .*+@all$' "$fleet/s0/conf" || fail "$(cat "$fleet/s0/conf")"
+  at s0 acl setuser rl '-sentinel|ckquorum' '-sentinel|master' >/dev/null
+  run -0 rlock doctor
+  [[ $output == *"warn  failover      not tested: this user may not run SENTINEL CKQUORUM at"* ]] || fail "$output"
+}
+
 @test "sentinels that differ about the master; a master name that they do not know" {
   group
   at s0 sentinel remove "$master_name"

@@ -179,11 +179,75 @@ TEST_CASE("a test that could not be carried out says why") {
   CHECK(contains(check(report, "scripts").advice, "maxclients"));
 }
 
+TEST_CASE("a check whose command failed is not tested, and says which command and why") {
+  const std::tuple<const char*, const char*, const char*> kNeeds[] = {
+      {"version", "INFO", "(+info)"},  {"role", "INFO", "(+info)"},
+      {"eviction", "INFO", "(+info)"}, {"persistence", "CONFIG GET", "(+config|get)"},
+      {"clock", "TIME", "(+time)"},    {"moving slots", "CLUSTER NODES", "(+cluster|nodes)"},
+      {"replicas", "INFO", "(+info)"}};
+  for (const auto& [name, command, word] : kNeeds) {
+    CAPTURE(name);
+    ServerReport report = healthy();
+    report.use.kind = redis::ServerKind::cluster_node;
+    if (std::string_view(command) == "INFO") report.info.clear();
+    report.fsync.reset();
+    report.clock_ahead.reset();
+    report.failures[command] = Error{ErrorKind::denied, "no word of the text matters"};
+    CHECK(grade(report, name) == Grade::warn);
+    CHECK(contains(check(report, name).detail,
+                   ("not tested: this user may not run " + std::string(command)).c_str()));
+    CHECK(contains(check(report, name).advice, word));
+    report.failures[command] = Error{ErrorKind::config, "no word of the text matters", Retry::never,
+                                     Answered::no, Cause::missing_command};
+    CHECK(contains(check(report, name).detail,
+                   ("not tested: there is no command " + std::string(command)).c_str()));
+    CHECK(contains(check(report, name).advice, "rename-command"));
+  }
+  ServerReport confirming = healthy();
+  confirming.use.replicas = 1;
+  for (const char* command : {"ROLE", "WAIT"}) {
+    confirming.failures = {{command, Error{ErrorKind::denied, "no word of the text matters"}}};
+    CHECK(grade(confirming, "replicas") == Grade::warn);
+    CHECK(contains(check(confirming, "replicas").detail, command));
+  }
+  ServerReport waiting = healthy();
+  waiting.blocking_error = Error{ErrorKind::denied, "no word of the text matters"};
+  CHECK(check(waiting, "waiting").detail == "not tested: this user may not run BLPOP");
+  ServerReport member = healthy();
+  member.use.kind = redis::ServerKind::quorum_member;
+  member.membership_error = Error{ErrorKind::unavailable, "db1: timed out"};
+  CHECK(check(member, "counted").detail == "not tested: db1: timed out");
+}
+
+TEST_CASE("sentinels that do not say which others exist are a warning") {
+  redis::GroupReport report{"db1:26379/main", "main"};
+  report.sentinels = {{}, {}};
+  report.sentinels[0].server.user = "rl";
+  report.existing = 2;
+  auto counting = [&] {
+    for (const Check& each : cli::diagnose(report).checks) {
+      if (each.name == "counting") return each;
+    }
+    return Check{};
+  };
+  CHECK(counting().grade == Grade::ok);
+  for (const char* command : {"SENTINEL MYID", "SENTINEL SENTINELS"}) {
+    report.sentinels[0].failures = {{command, Error{ErrorKind::denied, "NOPERM"}}};
+    CHECK(counting().grade == Grade::warn);
+    CHECK(contains(counting().detail, command));
+    CHECK(contains(counting().advice, "ACL SETUSER rl "));
+    CHECK(contains(counting().advice, "'+sentinel|sentinels' '+sentinel|myid'"));
+  }
+  for (auto& one : report.sentinels) one.error = Error{ErrorKind::unavailable, "gone"};
+  CHECK(counting().name.empty());
+}
+
 TEST_CASE("a member of a quorum that is not counted fails with the time that is left") {
   ServerReport report = with("uptime_in_seconds", "18");
   report.use.kind = redis::ServerKind::quorum_member;
   CHECK(grade(report, "counted") == Grade::ok);
-  report.not_counted = Error{ErrorKind::unavailable, "not counted"};
+  report.membership_error = Error{ErrorKind::unavailable, "not counted"};
+  report.membership_error->cause = Cause::not_counted;
   CHECK(grade(report, "counted") == Grade::fail);
   CHECK(contains(check(report, "counted").detail, "for another 42s"));
   report.info.erase("uptime_in_seconds");

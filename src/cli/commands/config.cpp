@@ -53,11 +53,8 @@ std::string text_of(const Choices& choices) {
                setting.place.empty() ? std::string(source_text(setting.source)) : setting.place});
   }
   std::string text = table.text(line_width(STDOUT_FILENO));
-  if (!choices.unused_login().empty()) text += util::printable(choices.unused_login()) + "\n";
-  const auto unknown = unknown_variables(environment_names()).names;
-  if (!unknown.empty()) {
-    text += "rlock does not know these variables: " + util::printable(util::joined(unknown, " ")) +
-            "\n";
+  for (const std::string& sentence : ignored_settings(choices)) {
+    text += util::printable(sentence) + "\n";
   }
   return text;
 }

@@ -74,10 +74,12 @@ struct Whole {
   std::optional<Check> deadlocks{};     // of one; none where it is not fit to be asked
 };
 
-// What names the URL, and the password that is sent to its server.
+// The origins of the settings of the connection.
 struct Places {
   std::string url{};
-  std::optional<std::string> password{};  // none: no password
+  std::optional<std::string>
+      password{};                      // that is sent to the server of the URL; none: no password
+  std::vector<std::string> ignored{};  // a sentence for each setting that is not used
 };
 
 bool has_password(const redis::Url& url) {
@@ -86,7 +88,7 @@ bool has_password(const redis::Url& url) {
 }
 
 Places places_of(const redis::OpenOptions& options, const Choices& choices) {
-  Places places{choices[Opt::url].place, {}};
+  Places places{choices[Opt::url].place, {}, ignored_settings(choices)};
   if (std::any_of(options.urls.begin(), options.urls.end(), has_password)) {
     places.password = places.url;
   }
@@ -102,6 +104,7 @@ std::string text_of(const Places& places, const std::vector<Diagnosis>& servers,
       util::format("the URL comes from {}, {}", places.url,
                    places.password ? "the password from " + *places.password : "without password"));
   text += "\n";
+  for (const std::string& sentence : places.ignored) text += util::printable(sentence) + "\n";
   for (const Diagnosis& server : servers) {
     text += util::printable(server.server) + "\n";
     for (const Check& check : server.checks) text += check_line(check);
@@ -122,6 +125,7 @@ std::string doctor_json(const Places& places, const std::vector<Diagnosis>& serv
   }
   return document({{"url_place", places.url},
                    {"password_place", places.password ? Json(*places.password) : Json()},
+                   {"ignored", places.ignored},
                    {"servers", std::move(list)},
                    {"independence", whole.independence ? check_json(*whole.independence) : Json()},
                    {"deadlocks", whole.deadlocks ? check_json(*whole.deadlocks) : Json()},

@@ -5,11 +5,10 @@
 #include <optional>
 #include <span>
 #include <sstream>
-#include <type_traits>
 #include <utility>
 
 #include "cli/commands/blocking_key.hpp"
-#include "cli/commands/doctor.hpp"
+#include "cli/commands/doctor_findings.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
 #include "lock/timing.hpp"
@@ -20,44 +19,11 @@
 namespace rlock::cli {
 namespace {
 
-using redis::ClusterReport;
-using redis::GroupReport;
-using redis::SentinelReport;
 using redis::ServerKind;
 using redis::ServerReport;
 
-// The advice where INFO and CONFIG GET would have the answer.
+// The advice if the quorum, or the comparison of servers, lacks what these would say.
 constexpr const char* kAllowInfo = "allow this user to run INFO and CONFIG GET (+info +config|get)";
-
-// The advice of what could not be tested because of another fault.
-constexpr const char* kFixFirst = "fix what the failed check above reports";
-
-// What a check found.
-struct Finding {
-  Grade grade;
-  std::string detail;
-  std::string advice;
-};
-
-// Nothing where the check does not apply.
-using MaybeFinding = std::optional<Finding>;
-
-Finding graded(Grade grade, std::string detail, std::string advice) {
-  return {grade, std::move(detail), std::move(advice)};
-}
-Finding ok(std::string detail) {
-  return graded(Grade::ok, std::move(detail), {});
-}
-Finding warn(std::string detail, std::string advice) {
-  return graded(Grade::warn, std::move(detail), std::move(advice));
-}
-Finding fail(std::string detail, std::string advice) {
-  return graded(Grade::fail, std::move(detail), std::move(advice));
-}
-// INFO does not contain it, or the ACL denies INFO.
-Finding unknown() {
-  return warn("unknown", kAllowInfo);
-}
 
 struct Version {
   int major = 0;
@@ -68,15 +34,6 @@ struct Version {
 
 std::string address_of(const redis::Server& server) {
   return util::shell_quoted(server.host + ":" + std::to_string(server.port));
-}
-
-// What to know before it is run; empty: nothing.
-std::string comment(const redis::Server& server, std::string text) {
-  if (!is_default_user(server)) {
-    text += std::string(text.empty() ? "" : "; ") +
-            "if the default user may not, add --user NAME --askpass for one who may";
-  }
-  return text.empty() ? text : "  # " + text;
 }
 
 // Changes the settings ("NAME VALUE"), also for the time after a restart of the server.
@@ -119,28 +76,6 @@ Version parse_version(std::string_view text) {
   const int major = next();
   const int minor = next();
   return {major, minor, next()};
-}
-
-constexpr std::pair<Cause, const char*> kRemedies[] = {
-    {Cause::certificate_name, "use --sni NAME with a name that is in the certificate"},
-    {Cause::certificate_authority,
-     "use --cacert FILE with the authority that signed the certificate"},
-    {Cause::other_kind, "correct the URL"},
-    {Cause::unknown_host, "correct the host name in the URL, or the name server"},
-    {Cause::tls, "check the URL's scheme, --cert, --key and the certificate's dates"},
-    {Cause::too_many_clients,
-     "close connections that nobody needs, or raise the server's maxclients"},
-    {Cause::out_of_memory, "free memory at the server, or raise its maxmemory"},
-    {Cause::cannot_save,
-     "the server cannot save its data: read its log, and free space on its disk"},
-    {Cause::loading, "the server reads its data: wait until it has"},
-    {Cause::busy_script, "a script of another client blocks the server: end it with SCRIPT KILL"}};
-
-const char* remedy_for(const Error& error, const char* otherwise) {
-  for (const auto& [cause, remedy] : kRemedies) {
-    if (error.cause == cause) return remedy;
-  }
-  return otherwise;
 }
 
 // ---- the checks of one server: a row in kServerRows has the name of each ----
@@ -196,7 +131,7 @@ MaybeFinding version(const ServerReport& report) {
   std::string text = report.info_field("valkey_version");
   const bool valkey = !text.empty();
   if (!valkey) text = report.info_field("redis_version");
-  if (text.empty()) return unknown();
+  if (text.empty()) return unreported("its version");
   const std::string name = (valkey ? "Valkey " : "Redis ") + text;
   const Version found = parse_version(text);
   if (found < (valkey ? kOldestValkey : kOldestRedis)) {
@@ -262,13 +197,19 @@ MaybeFinding scripts(const ServerReport& report) {
 
 MaybeFinding waiting(const ServerReport& report) {
   if (!report.blocking_error) return ok("waiters can block on the server");
-  if (report.blocking_error->kind == ErrorKind::denied) return warn("not tested", kFixFirst);
+  if (report.blocking_error->kind == ErrorKind::denied) {
+    return not_tested("BLPOP", *report.blocking_error);
+  }
   return warn(report.blocking_error->text + ": each waiter polls about once a second instead",
               "allow BLPOP, or connect without the proxy in front of the server");
 }
 
 // Nothing if the URL names no database, or if the server keeps its databases apart.
 MaybeFinding databases(const ServerReport& report) {
+  if (report.databases_error) {
+    return warn("not tested: " + report.databases_error->text,
+                remedy_for(*report.databases_error, kFixFirst));
+  }
   if (!report.single_database) return std::nullopt;
   const std::string db = "/" + std::to_string(report.server.db);
   return warn(
@@ -279,7 +220,7 @@ MaybeFinding databases(const ServerReport& report) {
 
 MaybeFinding role(const ServerReport& report) {
   const std::string role = report.info_field("role");
-  if (role.empty()) return unknown();
+  if (role.empty()) return unreported("its role");
   if (role == "master") return ok("master");
   if (role == "active-replica") {
     return fail(
@@ -293,9 +234,13 @@ MaybeFinding role(const ServerReport& report) {
 // Of a quorum's member.
 MaybeFinding counted(const ServerReport& report) {
   if (report.use.kind != ServerKind::quorum_member) return std::nullopt;
-  if (!report.not_counted) return ok("the quorum counts this server");
+  if (!report.membership_error) return ok("the quorum counts this server");
+  const Error& error = *report.membership_error;
+  if (error.cause != Cause::not_counted) {
+    return warn("not tested: " + error.text, remedy_for(error, kFixFirst));
+  }
   const auto uptime = util::parse_number<int64_t>(report.info_field("uptime_in_seconds"));
-  if (!uptime) return fail(report.not_counted->text, kAllowInfo);
+  if (!uptime) return fail(error.text, kAllowInfo);
   const Millis left = timing::kLongestQuorumLease - std::chrono::seconds(*uptime);
   return fail(util::format("the quorum does not count this server for another {}, because it may "
                            "have lost locks when it restarted",
@@ -326,6 +271,10 @@ std::string ahead_of(Millis ahead) {
 }
 
 Finding confirming_replicas(const ServerReport& report) {
+  for (const char* command : {"ROLE", "WAIT"}) {
+    if (const Error* error = failure_of(report.failures, command))
+      return not_tested(command, *error);
+  }
   std::string text = util::format("{} online", report.replicas.size());
   std::string far, silent;
   for (const redis::ReplicaReport& replica : report.replicas) {
@@ -379,7 +328,8 @@ MaybeFinding replicas(const ServerReport& report) {
   if (report.use.replicas > 0) return confirming_replicas(report);
   const ServerKind kind = report.use.kind;
   if (kind != ServerKind::sentinel_master && kind != ServerKind::cluster_node) return std::nullopt;
-  if (report.info_field("connected_slaves").empty()) return unknown();
+  if (const Error* error = failure_of(report.failures, "INFO")) return not_tested("INFO", *error);
+  if (report.info_field("connected_slaves").empty()) return unreported("its replicas");
   const auto online = std::count_if(report.info.begin(), report.info.end(), [](const auto& field) {
     return field.first.starts_with("slave") &&
            field.second.find("state=online") != std::string::npos;
@@ -392,7 +342,7 @@ MaybeFinding replicas(const ServerReport& report) {
 // All keys of a lock expire, so the volatile policies evict them, too.
 MaybeFinding eviction(const ServerReport& report) {
   const std::string policy = report.info_field("maxmemory_policy");
-  if (policy.empty()) return unknown();
+  if (policy.empty()) return unreported("maxmemory_policy");
   if (policy == "noeviction") return ok(policy);
   const std::string limit = report.info_field("maxmemory");
   const bool limited = !limit.empty() && limit != "0";
@@ -410,15 +360,20 @@ MaybeFinding persistence(const ServerReport& report) {
     return warn("snapshots only: a restart loses the locks acquired since the last snapshot",
                 "use a server with an append-only file if a restart must not free locks");
   }
-  if (aof.empty()) return unknown();
+  if (aof.empty()) return unreported("aof_enabled");
   if (aof != "1") {
-    bool snapshots = report.save && !report.save->empty();
-    return warn(snapshots
-                    ? "snapshots only: a restart loses the locks acquired since the last snapshot"
-                    : "none: a restart loses every lock",
+    if (!report.save) return warn("no append-only file: a restart loses locks", advice);
+    return warn(report.save->empty()
+                    ? "none: a restart loses every lock"
+                    : "snapshots only: a restart loses the locks acquired since the last snapshot",
                 advice);
   }
-  if (!report.fsync) return warn("append-only file, fsync policy unknown", kAllowInfo);
+  if (!report.fsync) {
+    const Error* error = failure_of(report.failures, "CONFIG GET");
+    Finding found = error != nullptr ? not_tested("CONFIG GET", *error) : unreported("appendfsync");
+    found.detail = "append-only file; its fsync policy is " + found.detail;
+    return found;
+  }
   if (*report.fsync == "always") return ok("append-only file, fsync always");
   return warn(
       util::format("append-only file, fsync {}: if its host crashes, the latest locks are lost",
@@ -428,7 +383,7 @@ MaybeFinding persistence(const ServerReport& report) {
 
 MaybeFinding clock(const ServerReport& report) {
   constexpr Millis kFar{1'000};
-  if (!report.clock_ahead) return warn("unknown", "allow this user to run TIME (+time)");
+  if (!report.clock_ahead) return unreported("its time");
   const std::string text = ahead_of(*report.clock_ahead) + " this host";
   if (std::chrono::abs(*report.clock_ahead) <= kFar) return ok(text);
   return warn(text,
@@ -474,102 +429,6 @@ MaybeFinding encryption(const ServerReport& report) {
               "use rediss:// (TLS), or a private network");
 }
 
-std::string count_of(size_t some, size_t all) {
-  return util::format("{} of {}", some, all);
-}
-
-MaybeFinding sentinels(const GroupReport& report) {
-  size_t answer = 0;
-  std::string errors;
-  bool denied = false;
-  for (const SentinelReport& one : report.sentinels) {
-    if (!one.error) {
-      ++answer;
-      continue;
-    }
-    errors += "; " + one.error->text;
-    denied = denied || one.error->kind == ErrorKind::denied;
-  }
-  const std::string text = count_of(answer, report.sentinels.size()) + " answer" + errors;
-  if (answer == report.sentinels.size()) return ok(text);
-  const bool few = 2 * answer <= report.existing;
-  if (few && answer > 0) {
-    return fail(
-        util::format("{}; {} exist, by what they know of each other", text, report.existing),
-        util::format("runs wait until more than half of them answer; if some do not exist "
-                     "any more, make each of the others forget them, 30 s apart: redis-cli "
-                     "-p PORT SENTINEL RESET {}",
-                     report.label.substr(report.label.rfind('/') + 1)));
-  }
-  return graded(answer == 0 ? Grade::fail : Grade::warn, text,
-                denied ? "check sentinel_username and sentinel_password; this user needs " +
-                             std::string(redis::kSentinelAcl)
-                       : "check these sentinels, and the name of the master in the URL");
-}
-
-MaybeFinding agreement(const GroupReport& report) {
-  std::string named;
-  bool unanimous = true;
-  const std::string* first = nullptr;
-  for (const SentinelReport& one : report.sentinels) {
-    if (one.error) continue;
-    if (first == nullptr) first = &one.master;
-    unanimous = unanimous && one.master == *first;
-    named +=
-        util::format("{}{} names {}", named.empty() ? "" : ", ", one.server.label(), one.master);
-  }
-  if (!report.master) {
-    return fail(named.empty() ? "no sentinel names a master" : "no majority: " + named,
-                "runs wait until a majority of the sentinels that exist name the same master");
-  }
-  if (unanimous) return ok(report.master->label() + " (all sentinels agree)");
-  return warn(named, "a failover is under way, or a sentinel is cut off");
-}
-
-// Nothing without a master, which is another failure.
-MaybeFinding failover(const GroupReport& report) {
-  if (!report.master) return std::nullopt;
-  for (const SentinelReport& one : report.sentinels) {
-    if (!one.no_quorum) continue;
-    const bool denied = one.no_quorum->kind == ErrorKind::denied;
-    return warn(one.no_quorum->text,
-                denied ? "allow this user to run SENTINEL CKQUORUM (+sentinel|ckquorum)"
-                       : "if the master fails now, no replica will take its place");
-  }
-  return ok("there are enough sentinels for a failover");
-}
-
-MaybeFinding seeds(const ClusterReport& report) {
-  const size_t silent = report.seed_errors.size();
-  std::string text = count_of(report.seeds - silent, report.seeds) + " answer";
-  bool denied = false;
-  for (const Error& error : report.seed_errors) {
-    text += "; " + error.text;
-    denied = denied || error.kind == ErrorKind::denied;
-  }
-  if (silent == 0) return ok(text);
-  return graded(
-      silent == report.seeds ? Grade::fail : Grade::warn, text,
-      denied ? "check the user and the password, and allow this user to run CLUSTER INFO and "
-               "CLUSTER NODES (+cluster|info +cluster|nodes)"
-             : "check the URL, and that its servers are nodes of a cluster");
-}
-
-MaybeFinding state(const ClusterReport& report) {
-  if (report.is_silent()) return std::nullopt;
-  if (report.state == "ok") return ok("the state of the cluster is ok");
-  return fail("the state of the cluster is " + (report.state.empty() ? "unknown" : report.state),
-              "redis-cli --cluster check HOST:PORT");
-}
-
-MaybeFinding slots(const ClusterReport& report) {
-  if (report.is_silent()) return std::nullopt;
-  const std::string text = count_of(report.slots_served, redis::kSlots) + " slots are served";
-  if (report.slots_served == redis::kSlots) return ok(text);
-  return fail(text,
-              "locks in the other slots cannot be acquired: redis-cli --cluster fix HOST:PORT");
-}
-
 // Whether several URLs lead to as many different servers.
 Finding independence_of(const std::vector<ServerReport>& reports) {
   std::map<std::string, std::string> seen;
@@ -593,96 +452,31 @@ Finding independence_of(const std::vector<ServerReport>& reports) {
   return warn("some servers do not report their identity (run_id)", kAllowInfo);
 }
 
-// A failover needs some seconds more than its setting: for the votes, and until runs reach the new
-// master.
-constexpr Millis kVotes{5'000};
-
 // ---- the rows: what is checked, in the order of the report ----
 
-Check named(const char* name, const Finding& finding) {
-  return {name, finding.grade, finding.detail, finding.advice};
-}
-
-template <class Report>
-struct Row {
-  const char* name;
-  MaybeFinding (*check)(const Report& report);
-};
-
-constexpr Row<ServerReport> kServerRows[] = {
-    {"reachable", reachable}, {"version", version},
-    {"form", form},           {"keys", keys},
-    {"commands", commands},   {"scripts", scripts},
-    {"waiting", waiting},     {"role", role},
-    {"counted", counted},     {"moving slots", moving_slots},
-    {"eviction", eviction},   {"persistence", persistence},
-    {"clock", clock},         {"round trip", round_trip},
-    {"tls", encryption},      {"replicas", replicas},
-    {"databases", databases}};
-
-constexpr Row<GroupReport> kGroupRows[] = {
-    {"sentinels", sentinels}, {"master", agreement}, {"failover", failover}};
-
-constexpr Row<ClusterReport> kClusterRows[] = {
-    {"seeds", seeds}, {"cluster", state}, {"slots", slots}};
-
-template <class Report>
-Diagnosis diagnosis_of(const Report& report, const std::string& label,
-                       std::span<const Row<std::type_identity_t<Report>>> rows) {
-  Diagnosis diagnosis{label, {}};
-  for (const Row<Report>& row : rows) {
-    if (auto finding = row.check(report)) diagnosis.checks.push_back(named(row.name, *finding));
-  }
-  return diagnosis;
-}
+constexpr Row<ServerReport> kServerRows[] = {{"reachable", reachable},
+                                             {"version", version, "INFO"},
+                                             {"form", form},
+                                             {"keys", keys},
+                                             {"commands", commands},
+                                             {"scripts", scripts},
+                                             {"waiting", waiting},
+                                             {"role", role, "INFO"},
+                                             {"counted", counted},
+                                             {"moving slots", moving_slots, "CLUSTER NODES"},
+                                             {"eviction", eviction, "INFO"},
+                                             {"persistence", persistence, "INFO"},
+                                             {"clock", clock, "TIME"},
+                                             {"round trip", round_trip},
+                                             {"tls", encryption},
+                                             {"replicas", replicas},
+                                             {"databases", databases}};
 
 }  // namespace
 
 Diagnosis diagnose(const ServerReport& report) {
   if (report.contact_error) return {report.server.label(), {contact_failure(report)}};
   return diagnosis_of(report, report.server.label(), kServerRows);
-}
-
-Diagnosis diagnose(const GroupReport& report) {
-  return diagnosis_of(report, report.label, kGroupRows);
-}
-
-Diagnosis diagnose(const ClusterReport& report) {
-  return diagnosis_of(report, report.label, kClusterRows);
-}
-
-Check outage(const lock::LeaseMonitor::Settings& lease, Millis takes, const std::string& setting) {
-  using namespace std::chrono_literals;
-  const Millis survived = lock::survived_outage(lease);
-  const std::string text = util::format(
-      "a failover takes about {} ({}), and a run with --ttl {} survives every outage of up to {}",
-      util::format_duration(takes), setting, util::format_duration(lease.ttl),
-      util::format_duration(survived));
-  if (survived >= takes) return {"outage", Grade::ok, text};
-  lock::LeaseMonitor::Settings longer = lease;
-  while (lock::survived_outage(longer) < takes) {
-    longer.ttl += std::max<Millis>(10s, longer.ttl / 8);
-    longer.ttl -= longer.ttl % (longer.ttl < 10min ? Millis(10s) : Millis(1min));
-  }
-  return {"outage", Grade::warn, text,
-          util::format("use --ttl {}, or make the failover quicker: a failover ends every run now",
-                       util::format_duration(longer.ttl))};
-}
-
-std::optional<Check> outage(const GroupReport& report, const lock::LeaseMonitor::Settings& lease) {
-  std::optional<Millis> longest;
-  for (const SentinelReport& one : report.sentinels) longest = std::max(longest, one.down_after);
-  if (!longest) return std::nullopt;
-  return outage(lease, *longest + kVotes,
-                util::format("down-after-milliseconds {}", longest->count()));
-}
-
-std::optional<Check> outage(const ClusterReport& report,
-                            const lock::LeaseMonitor::Settings& lease) {
-  if (!report.node_timeout) return std::nullopt;
-  // A node is asked at least every half of this time.
-  return outage(lease, *report.node_timeout * 3 / 2 + kVotes,
-                util::format("cluster-node-timeout {}", report.node_timeout->count()));
 }
 
 Check independence(const std::vector<ServerReport>& reports) {

@@ -286,6 +286,16 @@ UnknownVariables unknown_variables(std::span<const std::string> names) {
   return unknown;
 }
 
+std::vector<std::string> ignored_settings(const Choices& choices) {
+  std::vector<std::string> sentences;
+  if (!choices.unused_login().empty()) sentences.push_back(choices.unused_login());
+  const auto unknown = unknown_variables(environment_names()).names;
+  if (!unknown.empty()) {
+    sentences.push_back("rlock does not know these variables: " + util::joined(unknown, " "));
+  }
+  return sentences;
+}
+
 Result<Warnings> resolve(Invocation& invocation, Getenv getenv,
                          std::span<const std::string> default_files) {
   Layer given = command_line_layer(std::exchange(invocation.choices, {}));

@@ -28,6 +28,10 @@ struct UnknownVariables {
 UnknownVariables unknown_variables(std::span<const std::string> names);
 std::vector<std::string> environment_names();
 
+// A sentence for each thing that the environment or a file sets and no run uses: a login for
+// another server, and variables that rlock does not know.
+std::vector<std::string> ignored_settings(const Choices& choices);
+
 // Completes the choices of the command line from the environment and the files. With --config or
 // RLOCK_CONFIG rlock reads only that file, and it must exist. A default file may be missing; the
 // machine's, the last of them, is skipped with a warning if this user may not read it and a server

@@ -177,7 +177,8 @@ Error unknown_command(std::string_view command) {
   }
   return missing_command("the server does not know " +
                          (command.empty() ? std::string("a command that rlock needs")
-                                          : "the command " + std::string(command)));
+                                          : "the command " + std::string(command)) +
+                         ": enable it (check rename-command and any proxy), or use another server");
 }
 
 // By a part of the server's text.
@@ -219,7 +220,11 @@ Error decode_kind(std::string_view text) {
   if (size_t at = shown.find(kHasNo); at != shown.npos) {
     return missing_command(std::string(kMissingCommand) + ":" + shown.substr(at + kHasNo.size()));
   }
-  if (contains(lower, "unknown command")) return unknown_command(quoted_word(shown));
+  // `Unknown sentinel subcommand` is that of Redis 6.
+  for (std::string_view part :
+       {"unknown command", "unknown subcommand", "unknown sentinel subcommand"}) {
+    if (contains(lower, part)) return unknown_command(quoted_word(shown));
+  }
   for (std::string_view part :
        {"LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "UNBLOCKED", "READONLY",
         "NOREPLICAS", "OOM ", "MISCONF ", "max number of clients"}) {

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "cli/commands/doctor.hpp"
+#include "redis/doctor.hpp"
+#include "redis/net/url.hpp"
+#include "util/result.hpp"
+
+// What the checks of servers and of groups have in common.
+namespace rlock::cli {
+
+// The advice of what could not be tested because of another fault.
+constexpr const char* kFixFirst = "fix what the failed check above reports";
+
+// What a check found.
+struct Finding {
+  Grade grade;
+  std::string detail;
+  std::string advice;
+};
+
+// Nothing if the check does not apply.
+using MaybeFinding = std::optional<Finding>;
+
+Finding graded(Grade grade, std::string detail, std::string advice);
+Finding ok(std::string detail);
+Finding warn(std::string detail, std::string advice);
+Finding fail(std::string detail, std::string advice);
+// The server answers, but not in the words of Redis.
+Finding unreported(const std::string& what);
+// What could not be tested, because `command` failed. `at`: ` at db1:26379`, if there are several.
+Finding not_tested(const std::string& command, const Error& error, const std::string& at = "");
+
+// Null if it did not fail.
+const Error* failure_of(const redis::Failures& failures, std::string_view command);
+const char* remedy_for(const Error& error, const char* otherwise);
+// What to know before a command line is run; empty: nothing.
+std::string comment(const redis::Server& server, std::string text);
+
+Check named(const char* name, const Finding& finding);
+
+template <class Report>
+struct Row {
+  const char* name;
+  MaybeFinding (*check)(const Report& report);
+  const char* needs = nullptr;  // the command whose reply is checked: if it failed, that is why not
+};
+
+template <class Report>
+MaybeFinding finding_of(const Report& report, const Row<Report>& row) {
+  if constexpr (requires { report.failures; }) {
+    const Error* error = row.needs == nullptr ? nullptr : failure_of(report.failures, row.needs);
+    if (error != nullptr) return not_tested(row.needs, *error);
+  }
+  return row.check(report);
+}
+
+template <class Report>
+Diagnosis diagnosis_of(const Report& report, const std::string& label,
+                       std::span<const Row<std::type_identity_t<Report>>> rows) {
+  Diagnosis diagnosis{label, {}};
+  for (const Row<Report>& row : rows) {
+    if (auto finding = finding_of(report, row)) {
+      diagnosis.checks.push_back(named(row.name, *finding));
+    }
+  }
+  return diagnosis;
+}
+
+}  // namespace rlock::cli
