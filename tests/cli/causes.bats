@@ -35,6 +35,7 @@ table() {
 69 url rediss://127.0.0.1:1
 69 url redis+sentinel://127.0.0.1:1/master
 69 url redis+cluster://127.0.0.1:1
+69 url redis+cluster://127.0.0.1:1/0
 69 url redis://127.0.0.1:1 redis://127.0.0.1:2 redis://127.0.0.1:3
 77 socket EVALSHA=-NOPERM this user has no permissions to run the 'evalsha' command
 77 socket EVALSHA=-NOPERM this user has no permissions to access one of the keys used as arguments
@@ -68,6 +69,7 @@ table() {
 78 url unix:///a/path/of/more/than/a/hundred/bytes/which/no/socket/may/have/since/the/kernel/has/no/room/for/it/in/an/address/of/its/own
 78 none
 65 socket EVALSHA=-WRONGTYPE Operation against a key holding the wrong kind of value
+64 url redis+cluster://127.0.0.1:1/1
 64 url http://127.0.0.1
 64 url redis://127.0.0.1:1/x
 64 url redis://127.0.0.1:1 redis://127.0.0.1:2
