@@ -81,7 +81,8 @@ int run_program(int argc, char** argv) {
     hide_passwords({argv, static_cast<size_t>(argc)});
     return dispatch(words);
   } catch (const std::exception& error) {
-    print_message(std::string("internal error: ") + error.what());
+    print_message(std::string("internal error: ") + error.what() +
+                  "; please report it, as BUGS in rlock(1) says");
     return kInternal;
   }
 }

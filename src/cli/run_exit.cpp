@@ -40,16 +40,25 @@ enum class LeaseState { kept, lost, no_lease };
 
 std::string survivors_text(const Survivors& survivors, LeaseState lease) {
   constexpr const char* kConsequences[] = {
-      "; the lock was not released and will be free when its lease ends",
-      ", which may run beside the next holder", ""};
-  return util::format("could not end {}{}", util::printable(util::joined(survivors, ", ")),
+      "; the lock was not released and is free when its lease expires",
+      ", which may still be running when the next holder starts", ""};
+  return util::format("could not stop {}{}; stop what is left as its owner",
+                      util::printable(util::joined(survivors, ", ")),
                       kConsequences[static_cast<size_t>(lease)]);
 }
 
 std::string unreleased_text(const Error& error) {
   return util::format(
-      "the release was not confirmed ({}); the lock will be free at the latest when its lease ends",
+      "the server did not confirm the release ({}); the lock is free when its lease expires, at "
+      "the latest",
       util::printable(error.text));
+}
+
+// What to look at if a server, and not an operator, ended the lease.
+std::string_view cause_to_check(lock::LostHow how) {
+  const bool lost_keys =
+      how == lock::LostHow::deleted || how == lock::LostHow::gone || how == lock::LostHow::unissued;
+  return lost_keys ? "; rlock doctor checks whether the server keeps its keys" : "";
 }
 
 // Of a command that exists, but cannot be executed for the lack of what is to execute it.
@@ -184,8 +193,8 @@ class EndText {
 
   std::string operator()(const lock::OwnerEnded& gone) const {
     const std::string note = note_text(gone.note);
-    return util::format("removed from the queue of {} {}", lock_at(context_),
-                        note.empty() ? "by an operator" : note);
+    return util::format("removed from the queue of {} {}; to wait again, start the run again",
+                        lock_at(context_), note.empty() ? "by an operator" : note);
   }
 
   std::string operator()(const lock::Upgrade&) const {
@@ -231,14 +240,16 @@ class EndText {
     } else if (end.started) {
       message += "; the command was ended";
     }
+    if (end.lost->reported) message += cause_to_check(end.lost->reported->how);
     return message;
   }
 
   std::string run_limit_text(const run::RunEnd& end) const {
-    std::string message = lock_at(context_) + ": the command ran longer than --max-run";
-    if (context_.settings.plan.max_run)
-      message += " " + util::format_duration(*context_.settings.plan.max_run);
-    if (end.survivors.empty()) message += " and was ended";
+    const auto& limit = context_.settings.plan.max_run;
+    std::string message = util::format(
+        "{}: {} longer than --max-run{}", lock_at(context_),
+        end.survivors.empty() ? "rlock stopped the command, because it ran" : "the command ran",
+        limit ? " " + util::format_duration(*limit) : "");
     if (context_.unlocked) message += " (it ran without the lock: --fail-open)";
     if (end.lost) message += "; the lock was lost: " + lease_end_text(*end.lost);
     return message + left_behind(end, end.lost.has_value());

@@ -365,7 +365,7 @@ void RunObserver::awaiting_replicas(const Error& why) {
 void RunObserver::renewals_fail(const Error& why, Millis left, bool ends_command) {
   warn(util::format("{}; {} in {} (--ttl) unless the server answers",
                     naming(name_.text(), util::printable(why.text)),
-                    ends_command ? "the command will be ended" : "the lease ends",
+                    ends_command ? "rlock will stop the command" : "the lease ends",
                     util::format_rough_duration(left)));
 }
 
@@ -377,19 +377,20 @@ void RunObserver::renewed_again(Millis after) {
 
 void RunObserver::exempted(const std::vector<std::string>& processes) {
   report(util::format(
-      "{} is free, and these processes go on without it, since they ignore the hangup: {}",
+      "released {}; these processes ignored the hang-up and keep running without the lock: {}",
       in_quotes(name_.text()), in_a_row(processes)));
 }
 
 // Printed even with -q: the lock stays held until somebody acts.
 void RunObserver::cannot_end(const std::vector<std::string>& survivors) {
-  report(util::format(
-             "{} stays locked: rlock cannot end {}. End it as its owner, or break the lock: rlock "
-             "force-unlock{} {}. To make rlock exit without releasing the lock, send a second TERM "
-             "or INT to pid {}",
-             in_quotes(name_.text()), in_a_row(survivors), lock_options_, typed_name(name_.text()),
-             getpid()),
-         Weight::error);
+  report(
+      util::format(
+          "{} stays locked because rlock cannot stop {}. Stop it as its owner, or break the lock: "
+          "rlock force-unlock{} {}. To make rlock exit without releasing the lock, send pid {} a "
+          "second TERM or INT",
+          in_quotes(name_.text()), in_a_row(survivors), lock_options_, typed_name(name_.text()),
+          getpid()),
+      Weight::error);
 }
 
 void RunObserver::unheeded(const run::Unheeded& unheeded) {
@@ -402,7 +403,7 @@ void RunObserver::unheeded(const run::Unheeded& unheeded) {
                                                          util::format_duration(*unheeded.kill_in));
   }
   const bool hint = command > 0 && unheeded.kill_in != Millis(0);
-  if (hint) next += util::format(". To end it now, send KILL to pid {}", command);
+  if (hint) next += util::format(". To stop it now: kill -KILL {}", command);
   report(
       util::format("{}: {} goes on {} after signal {} was passed on; {}", in_quotes(name_.text()),
                    command > 0 ? "the command" : "what the command started",
@@ -411,10 +412,11 @@ void RunObserver::unheeded(const run::Unheeded& unheeded) {
 }
 
 void RunObserver::still_releasing() {
-  report(util::format(
-      "{}: the command has ended, and rlock still tries to report that to the server; a second "
-      "TERM or INT ends the attempts",
-      in_quotes(name_.text())));
+  report(
+      util::format("{}: the command has finished and rlock is still trying to record that on the "
+                   "server; a second "
+                   "TERM or INT makes it give up",
+                   in_quotes(name_.text())));
 }
 
 void RunObserver::report_attempt_end(std::string_view event, const std::string& detail) {

@@ -42,7 +42,9 @@ class ListingBudget {
   Status check(size_t bytes) const {
     constexpr size_t kLimit = size_t{32} << 20;
     if (spent_ + bytes <= kLimit) return Done{};
-    return Error{ErrorKind::unavailable, session_.server() + ": the listing exceeds 32 MiB"};
+    return Error{ErrorKind::unavailable,
+                 session_.server() +
+                     ": the listing exceeds 32 MiB; name some locks, or a pattern such as shop/*"};
   }
 
   template <class Entry>

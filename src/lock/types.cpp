@@ -15,6 +15,7 @@ bool has_control(std::string_view text) {
   return false;
 }
 
+constexpr const char* kEmpty = "it is empty; is its variable set?";
 constexpr const char* kNoControl = "control characters are not allowed";
 
 Error bad_name(std::string_view text, const char* why) {
@@ -25,8 +26,8 @@ Error bad_name(std::string_view text, const char* why) {
 }  // namespace
 
 const char* why_bad_name(std::string_view text) {
-  if (text.empty()) return "it is empty";
-  if (text.size() > 200) return "it is longer than 200 bytes";
+  if (text.empty()) return kEmpty;
+  if (text.size() > 200) return "it is longer than 200 bytes; use a shorter one";
   if (!util::is_utf8(text)) return "it is not UTF-8";
   if (has_control(text)) return kNoControl;
   for (char c : text) {
@@ -43,7 +44,7 @@ Result<LockName> LockName::parse(std::string_view text) {
 }
 
 Result<LockName> LockName::parse_key(std::string_view text) {
-  if (text.empty()) return bad_name(text, "it is empty");
+  if (text.empty()) return bad_name(text, kEmpty);
   if (has_control(text)) return bad_name(text, kNoControl);
   return LockName(text);
 }

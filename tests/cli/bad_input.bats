@@ -188,7 +188,7 @@ queue name --remove fffffffffffffffffffffffffffffffff | give the position in the
 queue --remove 1 | --remove needs a NAME
 queue --first 1 | --first needs a NAME: rlock queue NAME --first OWNER
 queue name --first 1 --remove 2 | --remove and --first cannot be used together
-queue name --first 1 $three | --first works with one server only
+queue name --first 1 $three | --first works with one server only; start later runs with --urgent
 queue name --reason x | --reason needs --remove OWNER or --first OWNER
 queue name --format plain
 force-unlock --yes
@@ -199,6 +199,8 @@ force-unlock name --yes --all --token 1
 acquire --ttl 1m
 acquire one two --ttl 1m
 acquire name | --renew-while
+acquire '' --ttl 1m | it is empty; is its variable set?
+release --owner '' name
 acquire name --ttl 999ms
 acquire name --renew-while x | --renew-while
 acquire name --renew-while=0 | --renew-while
@@ -220,14 +222,14 @@ history name -n 0 | --runs
 history name --format plain
 close name | --for DUR or --until TIME
 close name --for 1h --until 18:00
-close name --for 31d | at most 30d
-close name --for 0 | open again at once
-close name --until 2001-01-01T00:00 | "2001-01-01T00:00" has passed
+close name --for 31d | at most 30d; close it again
+close name --for 0 | end immediately: use a later --until
+close name --until 2001-01-01T00:00 | "2001-01-01T00:00" has passed; give a later time
 close name --until 2027-02-30T00:00Z | not a time
 close name --until tomorrow | not a time such as 18:00
 close --for 1h
-close name --for 1h --reason \$'two\nlines' | no control characters
-close name --for 1h --reason $(printf '%0201d' 0) | at most 200 bytes
+close name --for 1h --reason \$'two\nlines' | --reason contains control characters; leave them out
+close name --for 1h --reason $(printf '%0201d' 0) | --reason is longer than 200 bytes; shorten it
 close name --for 1h --format plain
 watch --format plain | watch --format plain needs a NAME
 config nightly

@@ -68,6 +68,7 @@ closed() { rlock status --json "$1" | jq -e '.locks[0].closed' >/dev/null; }
   one_more renewed
   run -75 --separate-stderr rlock close deploy --for 1h -w 1s
   says '"deploy" is closed, and after 1s (--wait) still held by'
+  says 'wait for longer, or stop this run: rlock force-unlock deploy'
   closed deploy
   start rlock close -q deploy --for 1h -w 60s
   local closer=$!

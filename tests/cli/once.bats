@@ -191,7 +191,7 @@ queued_work() { queue_up job "$@" -- sh -c 'echo >>ran'; }
 
 asked_once() {
   kill "$1"
-  grep -q 'a second TERM or INT ends the attempts' said
+  grep -q 'a second TERM or INT makes it give up' said
 }
 
 @test "--fail-open runs without the lock and without a record, and says so" {
@@ -267,7 +267,7 @@ asked_once() {
 @test "a NAME or a KEY with a variable that nobody has replaced is refused by run and acquire; other commands take it" {
   local text
   for text in 'shop/$(APP)' '$APP' 'a$(b)'; do
-    refuses 64 "bad lock name \"$text\"" "nobody has replaced the variable" -- rlock run "$text" -- touch started
+    refuses 64 "bad lock name \"$text\"" "left the variable in it as it is" -- rlock run "$text" -- touch started
     refuses 64 "bad lock name \"$text\"" -- rlock acquire --ttl 1m "$text"
     run -0 rlock status "$text"
     run -0 rlock queue "$text"

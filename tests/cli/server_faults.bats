@@ -179,7 +179,7 @@ traced() { grep -q '^TracerPid:.*[1-9]' "/proc/$1/status"; }
   own
   hold outage -t 20 2>err
   end_server "$own_server"
-  eventually grep -q 'the command will be ended in .* unless the server answers' err
+  eventually grep -q 'rlock will stop the command in .* unless the server answers' err
   restart
   eventually grep -q 'rlock: renewed "outage" again after ' err
   [ "$(grep -c 'unless the server answers' err)" -eq 1 ] || fail "$(cat err)"

@@ -214,7 +214,7 @@ TEST_CASE("a release without confirmation is abandoned in time and reported") {
     CHECK(since(start) < Millis(5'000) + kLoad);
     CHECK(scene.proxy().injected() > 1);
     CHECK(mentions(rlock.errors(), "warning: \"" + scene.name() + "\" at 127.0.0.1:"));
-    CHECK(mentions(rlock.errors(), "the release was not confirmed"));
+    CHECK(mentions(rlock.errors(), "the server did not confirm the release"));
     // What the message says: the lock is free when its lease ends, at the latest.
     Rlock next = scene.direct({"run", "-q", "-w", "30"}, scene.brief());
     CHECK(next.status() == 7);

@@ -34,7 +34,7 @@ class Proc(Case):
         """The command is ended in time all the same."""
         terminal = self.held(REFUSED, "--max-run", "4s", "-k", "100ms")
         self.assertEqual(terminal.status(), 124)
-        self.assertNotIn("could not end", terminal.shown)
+        self.assertNotIn("could not stop", terminal.shown)
         self.assertTrue(gone(pid_in("pid")))
 
     def test_refused_to_the_guard(self):

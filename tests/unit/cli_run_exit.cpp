@@ -97,8 +97,8 @@ TEST_CASE(
                                      .survivors = {"process 5 (other)"},
                                      .unreleased = gone});
   CHECK(got.code == 71);
-  CHECK(contains(got.message, "could not end process 5 (other); the lock was not released"));
-  CHECK(contains(got.message, "release was not confirmed"));
+  CHECK(contains(got.message, "could not stop process 5 (other); the lock was not released"));
+  CHECK(contains(got.message, "did not confirm the release"));
   check_complete(got);
 }
 
@@ -116,13 +116,13 @@ TEST_CASE("no message of a command that ran without the lock speaks of a lock th
     check_complete(got);
     CHECK(contains(got.message, "without"));
     CHECK(contains(got.message, "--fail-open"));
-    CHECK(contains(got.message, "could not end process 5 (other)"));
+    CHECK(contains(got.message, "could not stop process 5 (other)"));
     CHECK_FALSE(contains(got.message, "lease"));
     CHECK_FALSE(contains(got.message, "released"));
   }
 }
 
-TEST_CASE("of survivors of a lost lease it is said that they may run beside the next holder") {
+TEST_CASE("of survivors of a lost lease the message says that they may run with the next holder") {
   const std::vector<std::string> survivors{"process 5 (other)"};
   const run::LeaseEnd lease{{}, {}, true};
   for (const run::RunOutcome& outcome :
@@ -132,7 +132,7 @@ TEST_CASE("of survivors of a lost lease it is said that they may run beside the 
         run::RunOutcome(run::RunEnd{.lost = lease, .survivors = survivors})}) {
     RunExit got = run_exit(outcome);
     check_complete(got);
-    CHECK(contains(got.message, "could not end process 5 (other), which may run beside"));
+    CHECK(contains(got.message, "could not stop process 5 (other), which may still be running"));
     CHECK_FALSE(contains(got.message, "was ended"));
     CHECK_FALSE(contains(got.message, "not released"));
   }
@@ -309,14 +309,15 @@ TEST_CASE("a command that ended by itself keeps its code, with a warning for a l
   RunExit unreleased = run_exit(run::RunEnd{.unreleased = Error{ErrorKind::unavailable, "reset"}});
   CHECK(unreleased.code == 0);
   check_complete(unreleased);
-  CHECK(contains(unreleased.message, "was not confirmed"));
+  CHECK(contains(unreleased.message, "did not confirm"));
 }
 
 TEST_CASE("a command that cannot be executed is not said to have released what it could not") {
   Error silent{ErrorKind::unavailable, "db1:6379: no answer in time"};
   RunExit got = run_exit(run::RunEnd{.exec_error = ENOENT, .unreleased = silent});
   CHECK(got.code == 127);
-  CHECK(contains(got.message, "the release was not confirmed (db1:6379: no answer in time)"));
+  CHECK(contains(got.message,
+                 "the server did not confirm the release (db1:6379: no answer in time)"));
   CHECK_FALSE(contains(got.message, "released "));
   check_complete(got);
 }

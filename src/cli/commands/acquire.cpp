@@ -109,7 +109,10 @@ Report report_not_acquired(const run::RunOutcome& outcome, const MessageContext&
     return failure(explained, subject, context.longer());
   }
   if (run::cause_of(outcome) == run::RunCause::never_started) {
-    return failure({ErrorKind::lost, "the lease ended before it could be used"}, subject);
+    return failure({ErrorKind::lost,
+                    "the lease ended before rlock printed the owner id; try again, with a longer "
+                    "--ttl if this happens often"},
+                   subject);
   }
   const RunExit run_exit = to_exit(outcome, context);
   const int code = report_exit(run_exit, verbosity);
@@ -127,7 +130,7 @@ Error released_after(Error error, const run::Plan& plan, const run::HeldLock& he
   const lock::ReleaseCall call{plan.claim.name, held_lock.owner};
   auto released = session.change([&](auto& store) { return store.release(call); });
   error.text += released ? "; the lock was released"
-                         : util::format("; the lock will be free when its lease ends ({})",
+                         : util::format("; the lock is free when its lease expires ({})",
                                         released.error().text);
   return error;
 }

@@ -34,9 +34,10 @@ Result<std::string> note_of(const Choices& choices) {
   constexpr size_t kMost = 200;
   const auto reason = choices.last(Opt::reason);
   auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
-  if (reason && reason->size() > kMost) return usage("--reason: at most 200 bytes");
+  if (reason && reason->size() > kMost)
+    return usage("--reason is longer than 200 bytes; shorten it");
   if (reason && std::any_of(reason->begin(), reason->end(), is_control)) {
-    return usage("--reason: no control characters");
+    return usage("--reason contains control characters; leave them out");
   }
   return operator_note(reason);
 }
@@ -61,8 +62,10 @@ Result<Millis> closure_length(const Choices& choices) {
     TRY(length, time_left(Opt::until, *until, wall_clock().ms));
   }
   if (!length) return usage("close needs --for DUR or --until TIME: a closure ends by itself");
-  if (*length < Millis(1)) return usage("the lock would be open again at once");
-  if (*length > kMost) return usage("a lock can be closed for at most 30d");
+  if (*length < Millis(1))
+    return usage("the closure would end immediately: use a later --until or a longer --for");
+  if (*length > kMost)
+    return usage("a lock can be closed for at most 30d; close it again before that time is over");
   return *length;
 }
 
@@ -81,7 +84,8 @@ Result<std::vector<lock::LockName>> locks_to_change(Session& session,
     });
     if (found) continue;
     const std::string none = "no lock matches " + in_quotes(pattern);
-    if (settings.length) return usage(none + ": nothing was closed");
+    if (settings.length)
+      return usage(none + ": nothing was closed; rlock status --all lists the names");
     print_message(none);
   }
   auto more = selected(std::move(all.names), locks);
@@ -116,9 +120,11 @@ Status set_closure(ClosureResult& result, Session& session, const ClosureSetting
     return unsure ? unanswered(reply.error(), result.name, session) : reply.error();
   }
   if (*reply == lock::ClosureReply::changed) {
-    return Error{ErrorKind::busy, util::format("{} was closed or opened by somebody else at the "
-                                               "same moment: nothing was changed",
-                                               in_quotes(result.name.text()))};
+    return Error{ErrorKind::busy,
+                 util::format("nothing was changed: someone else closed or opened {} at the same "
+                              "moment; check with: rlock status{} {}",
+                              in_quotes(result.name.text()), session.lock_options(),
+                              typed_name(result.name.text()))};
   }
   auto after = inspect_holders(session, result.name);
   result.after = after ? *std::move(after) : lock::Snapshot{};
@@ -220,9 +226,12 @@ Result<std::optional<lock::Holder>> run_under(Session& session, ClosureResult& c
   TRY(closed.after, inspect_holders(session, closed.name));
   const lock::Snapshot& lock = closed.after;
   if (!lock.closure || lock.closure->owner != closed.id) {
-    return Error{ErrorKind::busy,
-                 util::format("{} is no longer closed as it was: {}", in_quotes(closed.name.text()),
-                              lock.closure ? closure_phrase(*lock.closure) : "it is open")};
+    return Error{
+        ErrorKind::busy,
+        util::format("{} is no longer closed as it was: {}; a new run may have started, so "
+                     "close it again before the work",
+                     in_quotes(closed.name.text()),
+                     lock.closure ? closure_phrase(*lock.closure) : "it is open")};
   }
   const auto runs = runs_of(lock);
   return runs.empty() ? std::nullopt : std::optional(runs.front());
@@ -240,9 +249,11 @@ Status wait_for_runs(Session& session, std::vector<ClosureResult>& results, Mill
       TRY(auto run, run_under(session, result));
       if (!run || busy) continue;
       busy = Error{ErrorKind::busy,
-                   util::format("{} is closed, and after {} (--wait) still {}",
+                   util::format("{} is closed, and after {} (--wait) still {}; wait for longer, or "
+                                "stop this run: rlock force-unlock{} {}",
                                 in_quotes(result.name.text()), util::format_duration(longest),
-                                holder_phrase(*run, TimeStyle::start))};
+                                holder_phrase(*run, TimeStyle::start), session.lock_options(),
+                                typed_name(result.name.text()))};
     }
     if (!busy) return Done{};
     if (poller.now() >= until) return *std::move(busy);

@@ -41,7 +41,8 @@ Status set_target(ForceSettings& settings, const Choices& choices) {
   TRY(auto owner, owner_choice(choices));
   if (owner) settings.target.emplace<lock::Owner>(*std::move(owner));
   const auto token = choices.number(Opt::token);
-  if (token == 0U) return usage("--token: no holder has the token 0");
+  if (token == 0U)
+    return usage("--token: no holder has the token 0; rlock status shows the tokens");
   if (token) settings.target = lock::Token{*token};
   return Done{};
 }
@@ -71,8 +72,9 @@ Subject subject_of(const ForceSettings& settings) {
 
 Error no_match(const ForceSettings& settings) {
   return {ErrorKind::busy,
-          util::format("{} is not held by that owner or with that token: nothing was changed",
-                       in_quotes(settings.name.text()))};
+          util::format("{0} is not held by that owner or with that token: nothing was changed; "
+                       "rlock status {1} shows who holds it",
+                       in_quotes(settings.name.text()), typed_name(settings.name.text()))};
 }
 
 // The holders that the call would break, as they are now; empty if the lock is not held.
@@ -184,8 +186,9 @@ Result<lock::ForceReply> force_together(const ForceSettings& settings,
     if (forced != nullptr) add_broken_before(*forced, shown);
     return reply;
   }
-  return Error{ErrorKind::unavailable,
-               session.server() + ": gave up: too many expired waiters to clean up"};
+  return Error{
+      ErrorKind::unavailable,
+      session.server() + ": too many expired waiters to clean up; run the same command again"};
 }
 
 // The holders that were broken; if none was, why. Some hundreds at a time, in one step: the reply

@@ -230,7 +230,7 @@ Result<Report> change_waiter(const QueueSettings& settings, Session& session,
                              const Choices& choices) {
   const std::string& name = settings.lock().text();
   if (settings.change->option == Opt::first && session.servers() > 1) {
-    return usage("--first works with one server only");
+    return usage("--first works with one server only; start later runs with --urgent");
   }
   TRY(auto waiter, waiter_to_change(settings, session));
   if (!waiter) return report_change(settings, std::nullopt, session, choices);

@@ -139,7 +139,9 @@ Result<Report> renew(RenewSettings& settings, const Choices& choices) {
   }
   const auto* renewal = std::get_if<lock::Renewal>(&reply);
   if (renewal == nullptr) {
-    return Error{ErrorKind::internal, "the mode of the lock has changed in the meantime"};
+    return Error{ErrorKind::internal,
+                 "the mode of the lock has changed in the meantime: another program may have "
+                 "written to its keys; rlock status shows what they hold"};
   }
   if (*renewal == lock::Renewal::put_back && !choices.has(Opt::quiet)) {
     print_message(

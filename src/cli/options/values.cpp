@@ -139,7 +139,8 @@ Result<Millis> time_left(Opt id, const std::string& text, int64_t now) {
   date->tm_isdst = -1;
   const int64_t end = utc ? timegm(&*date) : mktime(&*date);
   if (end * 1000 <= now) {
-    return usage(util::format("{} {} has passed", shown_name(id), quoted_word(text)));
+    return usage(
+        util::format("{} {} has passed; give a later time", shown_name(id), quoted_word(text)));
   }
   return Millis(end * 1000 - now);
 }

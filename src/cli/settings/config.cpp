@@ -175,9 +175,14 @@ class Reader {
       return at(line,
                 "invalid TOML: write the value of " + key + " in quotes: " + key + " = \"...\"");
     }
-    if (secret) return at(line, "invalid TOML");
+    if (secret) {
+      return at(line,
+                "invalid TOML; rlock does not show the line, because it may contain a password: "
+                "check its quotes");
+    }
     if (text_.has_mark(error.description())) {
-      return at(line, "invalid TOML: a character that is not ASCII, outside a string");
+      return at(line,
+                "invalid TOML: a character that is not ASCII, outside a string; put it in quotes");
     }
     return at(line, "invalid TOML: " + util::printable(error.description()));
   }
@@ -208,7 +213,7 @@ class Reader {
     if (row.id == Opt::url) words = split_urls(*words);
     for (std::string& word : *words) word = resolve_path(row, word);
     if (row.id == Opt::password && words->front().empty()) {
-      return at(line_of(key), "password is empty");
+      return at(line_of(key), "password is empty: write it, or remove the line");
     }
     auto conflicts = [&](const auto& other) { return is_password(other.first); };
     if (is_password(row.id) && std::any_of(layer_.begin(), layer_.end(), conflicts)) {
@@ -252,7 +257,8 @@ class Reader {
       if (option.in_file && option.section == section) names.push_back(option.name);
     }
     auto meant = suggestion(key.str(), names);
-    return at(line_of(key), meant ? text + " (did you mean " + std::string(*meant) + "?)" : text);
+    return at(line_of(key), meant ? text + " (did you mean " + std::string(*meant) + "?)"
+                                  : text + "; rlock.toml(5) lists the keys");
   }
 
   // Relative paths start at the folder of the configuration file, not at the current one.
@@ -275,7 +281,8 @@ Error not_utf8(const std::string& path, std::string_view text) {
   const char* begin = text.data();
   while (size_t length = util::utf8_length(text)) text.remove_prefix(length);
   auto line = 1 + std::count(begin, text.data(), '\n');
-  return {ErrorKind::config, path + ":" + std::to_string(line) + ": invalid TOML: not UTF-8"};
+  return {ErrorKind::config,
+          path + ":" + std::to_string(line) + ": invalid TOML: not UTF-8; save the file as UTF-8"};
 }
 
 }  // namespace
@@ -290,7 +297,7 @@ Result<Layer> parse_config(const std::string& path, std::string_view text) {
         ErrorKind::config,
         path +
             ": rlock cannot read a file that contains characters outside ASCII and also each of "
-            "~^|`;!$*?<>"};
+            "~^|`;!$*?<>; leave one of these out"};
   Reader reader(path, *ascii);
   toml::table table;
   try {
@@ -332,7 +339,8 @@ Error unreadable(const std::string& path, const std::string& why) {
 // rlock writes. A file that was named on purpose is not checked.
 Status check_writers(const std::string& path, const struct stat& info) {
   if (info.st_uid != 0 && info.st_uid != geteuid()) {
-    return unreadable(path, "another user owns it");
+    return unreadable(path,
+                      "another user owns it; become its owner (chown), or name it with --config");
   }
   if ((info.st_mode & 022) == 0) return Done{};
   return unreadable(path, "other users can write to it; run chmod go-w " + path);
@@ -342,7 +350,8 @@ Status check_writers(const std::string& path, const struct stat& info) {
 // user's own, whose group may be everyone's.
 Status check_readers(const std::string& path, const struct stat& info) {
   if (info.st_uid != 0 && info.st_uid != geteuid()) {
-    return unreadable(path, "it contains a password, and another user owns it");
+    return unreadable(path,
+                      "it contains a password, and another user owns it; become its owner (chown)");
   }
   const bool owned_by_root = info.st_uid == 0;
   if ((info.st_mode & (owned_by_root ? 027 : 077)) == 0) return Done{};

@@ -135,7 +135,7 @@ bool is_native_only(Opt option) {
 Result<std::optional<lock::Owner>> owner_choice(const Choices& choices) {
   auto text = choices.last(Opt::owner);
   if (!text) return std::optional<lock::Owner>();
-  if (text->empty()) return usage("--owner is empty");
+  if (text->empty()) return usage("--owner is empty; is its variable set?");
   const bool any_text = !choices.has(Opt::format) || format_choice(choices) != Format::native;
   if (any_text) return std::optional(lock::Owner::external(*std::move(text)));
   TRY(auto owner, lock::Owner::parse(*text));

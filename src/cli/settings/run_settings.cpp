@@ -237,7 +237,9 @@ bool is_unresolved(std::string_view text) {
 Status check_resolved(std::string_view what, std::string_view text) {
   if (!is_unresolved(text)) return Done{};
   return usage(
-      util::format("bad {} {}: nobody has replaced the variable in it", what, quoted_word(text)));
+      util::format("bad {} {}: a shell or a template left the variable in it as it is; use double "
+                   "quotes in a shell, and check elsewhere that the variable is defined",
+                   what, quoted_word(text)));
 }
 
 // A day, a week and a month depend on the time zone.
@@ -273,8 +275,7 @@ Result<std::optional<std::string>> once_key_choice(const Choices& choices) {
   auto key = choices.last(Opt::once);
   if (!key) return key;
   if (key->empty()) {
-    return usage(
-        "--once: the KEY is empty; a variable that is not set expands to that (--once \"$UNSET\")");
+    return usage("--once: KEY is empty; is its variable set?");
   }
   if (key->starts_with('-') || key->find_first_not_of(' ') == std::string::npos) {
     return usage("--once: bad KEY " + quoted_word(*key) +

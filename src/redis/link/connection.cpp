@@ -44,7 +44,8 @@ std::optional<Error> check_uptime(const InfoFields& info, const Server& server) 
   if (!uptime) {
     return not_counted(
         {ErrorKind::denied,
-         server.label() + " is not counted: its uptime is unknown (INFO denied or incomplete)"});
+         server.label() +
+             " is not counted: its uptime is unknown; allow this user to run INFO (+info)"});
   }
   if (*uptime >= kRestartGuardSeconds) return std::nullopt;
   // The uptime is rounded down to whole seconds, so this is late enough. Rounded up again, servers
@@ -84,9 +85,15 @@ std::optional<Error> connection_refusal(std::string_view text, const Server& ser
   // "unauthenticated" answers a command of more than ten words before AUTH.
   if (text.starts_with("NOAUTH") || has(text, "unauthenticated")) {
     const std::string unused = server.unused_login.empty() ? "" : "; " + server.unused_login;
-    return denied(server, "it requires a password (NOAUTH)" + unused);
+    return denied(server,
+                  "it requires a password (NOAUTH): use RLOCK_PASSWORD_FILE, or for a Sentinel "
+                  "sentinel_password in the URL" +
+                      unused);
   }
-  if (text.starts_with("DENIED")) return denied(server, "it is in protected mode (DENIED)");
+  if (text.starts_with("DENIED"))
+    return denied(server,
+                  "it is in protected mode (DENIED): give the server a password, or turn "
+                  "protected-mode off there");
   if (has(text, "max number of clients")) {
     return not_ready(server, "it has too many clients (maxclients)", Cause::too_many_clients);
   }
@@ -104,18 +111,23 @@ bool starting_up(const redisReply& reply) {
 Error auth_refused(std::string_view text, const Server& server) {
   if (text.starts_with("WRONGPASS") || has(text, "invalid password")) {
     const std::string odd = oddity_of(server.password);
-    return denied(server, "wrong user name or password (WRONGPASS)" +
-                              (odd.empty() ? "" : "; look at the password: " + odd));
+    return denied(
+        server, "wrong user name or password (WRONGPASS); rlock config shows where they come from" +
+                    (odd.empty() ? "" : "; look at the password: " + odd));
   }
   if (has(text, "without any password configured") || has(text, "no password is set")) {
-    return denied(server, "a password was given, but the default user has no password");
+    return denied(server,
+                  "the default user has no password, but rlock sent one: remove it, or give a user "
+                  "name (--user)");
   }
   return denied(server, "AUTH failed with " + code_of(text));
 }
 
 Error select_refused(std::string_view text, const Server& server) {
   if (text.starts_with("NOPERM")) {
-    Error error = denied(server, "this user may not run SELECT (NOPERM)");
+    Error error = denied(server,
+                         "this user may not run SELECT (NOPERM): allow it (+select), or remove the "
+                         "database from the URL");
     error.cause = Cause::select_denied;
     return error;
   }
@@ -127,8 +139,9 @@ Error select_refused(std::string_view text, const Server& server) {
   constexpr size_t kLongest = 300;
   std::string reason =
       contains_password(server, text) ? code_of(text) : std::string(text.substr(0, kLongest));
-  return {ErrorKind::config, util::format("{}: cannot select database {} ({}): the URL names it",
-                                          server.label(), server.db, reason)};
+  return {ErrorKind::config,
+          util::format("{}: cannot select database {} ({}): correct it in the URL", server.label(),
+                       server.db, reason)};
 }
 
 bool is_master(const redisReply& reply) {

@@ -167,11 +167,16 @@ Result<std::string> run_secret_command(const std::string& command) {
   }
   in.reset();
   SecretProcess running(pid, std::move(out));
-  if (!running.wait_until(deadline)) return failed("did not finish within 5s");
+  if (!running.wait_until(deadline))
+    return failed(
+        "did not finish within 5s, which is the longest that rlock waits for it: make it quicker, "
+        "or "
+        "let it write a file for --password-file");
   if (auto error = exit_error(running.status())) return *error;
   std::string line = running.output().substr(0, running.output().find('\n'));
   if (line.size() > kLongestLine) return failed("printed a line of more than 4096 bytes");
-  if (line.empty()) return failed("printed no password on its first line");
+  if (line.empty())
+    return failed("printed no password on its first line; run it by hand as this user");
   return line;
 }
 
@@ -197,7 +202,7 @@ Result<std::string> read_secret(const std::string& path, int more_flags = 0) {
   auto text = util::read_to_end(file, kLongest);
   if (!text) return bad_file(path, text.error().text);
   if (text->ends_with('\n')) text->pop_back();
-  if (text->empty()) return bad_file(path, "it is empty");
+  if (text->empty()) return bad_file(path, "it is empty; write the password into it");
   return text;
 }
 

@@ -264,7 +264,9 @@ void Dialer::find_addresses() {
   if (server_->is_unix()) {
     auto address = unix_address(server_->path);
     if (!address) {
-      return fail({ErrorKind::config, "the path of a socket can have at most 107 bytes"});
+      return fail({ErrorKind::config,
+                   "the path of a socket can have at most 107 bytes; use a shorter one, or a "
+                   "symbolic link"});
     }
     addresses_.push_back(*address);
     return;

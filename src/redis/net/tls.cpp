@@ -496,8 +496,9 @@ Result<std::shared_ptr<const Tls>> Tls::make(const TlsOptions& options) {
 Result<std::unique_ptr<Stream>> Tls::wrap(util::Fd fd, const std::string& host) const {
   std::string name = without_final_dot(options_.sni.empty() ? host : options_.sni);
   if (is_unverifiable(name)) {
-    return denied(util::format("\"{}\" is not a host name that can be verified", host),
-                  Cause::certificate_name);
+    return denied(
+        util::format("\"{}\" is not a host name that can be verified; use --sni NAME", host),
+        Cause::certificate_name);
   }
   std::unique_ptr<SSL, FreeSession> session(lib().SSL_new(context_.get()));
   if (session == nullptr) throw std::bad_alloc();
