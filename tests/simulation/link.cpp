@@ -79,7 +79,7 @@ lock::InFlight<Done> Link::check_failover() {
   return std::make_unique<FailoverCheck>(process_, server_);
 }
 
-void Link::start_final(const std::vector<std::string>& words, std::string_view text) {
+void Link::start_last_words(const std::vector<std::string>& words, std::string_view text) {
   const bool known = knows_final_ && process_.now() < set_up_at_ + kKnownFor;
   if (options_.member && is_open() && !known) return start(redis::with_text(words, text));
   start(words);

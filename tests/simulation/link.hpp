@@ -32,7 +32,7 @@ class Link final : public redis::Link {
 
   void start_batch(redis::Batch batch) override;
   void follow(const std::vector<std::string>& words) override;
-  void start_final(const std::vector<std::string>& words, std::string_view text) override;
+  void start_last_words(const std::vector<std::string>& words, std::string_view text) override;
   void wants(std::vector<pollfd>& out) const override;
   TimePoint due() const override;
   bool advance(TimePoint now) override;

@@ -242,9 +242,9 @@ Handshake::Handshake(const Server& server) {
 
 // A server carries out what follows a refused step all the same: as another user, in another
 // database, on a replica, or as a member of a quorum that lost its leases.
-bool Handshake::precedes_command(bool final) const {
+bool Handshake::holds_back(Delivery delivery) const {
   return steps_.front() <= HandshakeStep::role ||
-         (!final && steps_.back() == HandshakeStep::uptime);
+         (delivery != Delivery::last_words && steps_.back() == HandshakeStep::uptime);
 }
 
 // One that was refused changes nothing.
@@ -283,8 +283,7 @@ void Connection::start_batch(Batch batch) {
   replies_ = batch.size();
   results_.clear();
   auth_error_.reset();
-  follows_ = false;
-  pipelined_ = false;
+  delivery_ = Delivery::normal;
   asks_role_ = false;
   fully_sent_ = false;
   phase_ = RequestPhase::asked;
@@ -292,20 +291,17 @@ void Connection::start_batch(Batch batch) {
 
 void Connection::follow(const std::vector<std::string>& words) {
   start(words);
-  follows_ = true;
+  delivery_ = Delivery::following;
 }
 
-// The server may only get to read this when we have hung up. Over an idle connection it then still
-// reads a command of any length. Over a new one it notices the hang-up when it answers the
-// handshake and has read 16 kB by then: enough for the digest, but not for a whole text.
-void Connection::start_final(const std::vector<std::string>& words, std::string_view text) {
+void Connection::start_last_words(const std::vector<std::string>& words, std::string_view text) {
   const bool known =
       handshake_.knows_final_script() && BootClock::now() < handshake_deadline_ + kKnownFor;
   if (server_->members != nullptr && is_open() && !known) return start(with_text(words, text));
   start(words);
   if (server_->members == nullptr || is_open()) return;
   command_ += encode(with_text(words, text));
-  pipelined_ = true;
+  delivery_ = Delivery::last_words;
 }
 
 void Connection::listen() {
@@ -338,7 +334,7 @@ void Connection::begin(TimePoint now) {
     return;
   }
   drop();
-  if (follows_) return fail("the server closed the connection");
+  if (delivery_ == Delivery::following) return fail("the server closed the connection");
   if (server_->secret == nullptr) return dial(now);
   await_password(server_->secret->refresh());
 }
@@ -363,7 +359,8 @@ void Connection::dial(TimePoint now) {
 // one. That is fetched before the connect timeout begins.
 void Connection::handle_auth_error(Error why) {
   if (server_->secret != nullptr && server_->addresses->was_accepted()) why.retry = Retry::later;
-  if (server_->secret == nullptr || auth_error_ || follows_) return end(why);
+  if (server_->secret == nullptr || auth_error_ || delivery_ == Delivery::following)
+    return end(why);
   drop();
   auth_error_ = std::move(why);
   await_password(server_->secret->fetch(server_->password));
@@ -381,9 +378,8 @@ void Connection::handle_connected(util::Fd fd) {
   stream_ = *std::move(stream);
   received_ = false;
   handshake_ = Handshake(*server_);
-  held_back_ = handshake_.precedes_command(pipelined_);
   out_ = handshake_.request();
-  if (!held_back_) out_ += command_;
+  if (!is_held_back()) out_ += command_;
   sent_ = 0;
   phase_ = RequestPhase::talking;
 }
@@ -415,7 +411,7 @@ bool Connection::advance(TimePoint now) {
 bool Connection::settle() {
   if (phase_ == RequestPhase::talking && unsent().empty()) read_replies();
   // The handshake was answered and the command is cancelled unsent: the connection stays usable.
-  if (phase_ == RequestPhase::talking && !held_back_ && unsent() == command_) {
+  if (phase_ == RequestPhase::talking && !is_held_back() && unsent() == command_) {
     out_.clear();
     sent_ = 0;
     phase_ = RequestPhase::ended;
@@ -440,7 +436,7 @@ std::optional<Error> Connection::send_rest() {
   std::string_view rest = unsent();
   Io io = stream_->write_some(rest);
   sent_ = out_.size() - rest.size();
-  fully_sent_ = rest.empty() && !held_back_;
+  fully_sent_ = rest.empty() && !is_held_back();
   return io == Io::failed ? std::optional(stream_->error()) : std::nullopt;
 }
 
@@ -482,7 +478,7 @@ void Connection::handle_reply(ReplyPtr reply) {
   if (handshake_.is_pending()) return;
   dialer_.answered();
   server_->addresses->note_accepted();
-  if (std::exchange(held_back_, false)) out_ += command_;
+  if (handshake_.holds_back(delivery_)) out_ += command_;
 }
 
 void Connection::keep(ReplyPtr reply) {
@@ -500,7 +496,7 @@ bool Connection::may_be_sentinel() const {
   const auto unknown = [](const Result<ReplyPtr>& reply) {
     return reply && is_error(**reply) && text_of(**reply).starts_with("ERR unknown command");
   };
-  return !asked_role_ && !pipelined_ && reader_.empty() && unsent().empty() &&
+  return !asked_role_ && delivery_ != Delivery::last_words && reader_.empty() && unsent().empty() &&
          std::any_of(results_.begin(), results_.end(), unknown);
 }
 
@@ -520,7 +516,7 @@ void Connection::handle_role(const redisReply& role) {
 void Connection::finish_reply() {
   phase_ = RequestPhase::ended;
   // Bytes beyond the reply would be taken for the next command's.
-  if (!reader_.empty() || !unsent().empty() || pipelined_) close();
+  if (!reader_.empty() || !unsent().empty() || delivery_ == Delivery::last_words) close();
 }
 
 // What is no reply from the first byte on comes from another kind of server.

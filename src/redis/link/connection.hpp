@@ -61,9 +61,8 @@ class Handshake {
   // All steps, as one text to send; at least one, so that each new connection has an answer to wait
   // for.
   const std::string& request() const { return request_; }
-  // Whether the steps are answered before the first command is sent. The check of a quorum's member
-  // is not awaited before a final command, whose reply nobody reads.
-  bool precedes_command(bool final) const;
+  // Whether the first command is sent only once the steps are answered.
+  bool holds_back(Delivery delivery) const;
 
   bool is_pending() const { return next_ < steps_.size(); }
   bool awaits_first() const { return next_ == 0; }
@@ -99,7 +98,7 @@ class Connection final : public Link {
 
   void start_batch(Batch batch) override;
   void follow(const std::vector<std::string>& words) override;
-  void start_final(const std::vector<std::string>& words, std::string_view text) override;
+  void start_last_words(const std::vector<std::string>& words, std::string_view text) override;
   // Waits for a message that the server sends by itself, as of a channel; fails without an open
   // socket. May be called again after a wait without a message.
   void listen();
@@ -135,6 +134,8 @@ class Connection final : public Link {
   enum class RequestPhase { idle, asked, fetching, dialing, talking, ended };
 
   std::string_view unsent() const { return std::string_view(out_).substr(sent_); }
+  // Whether the command waits until the handshake is answered.
+  bool is_held_back() const { return handshake_.is_pending() && handshake_.holds_back(delivery_); }
 
   void begin(TimePoint now);
   void dial(TimePoint now);
@@ -164,12 +165,11 @@ class Connection final : public Link {
   TimePoint handshake_deadline_;
   Handshake handshake_;  // of this socket
   std::unique_ptr<Stream> stream_;
-  bool received_ = false;            // a byte, over this socket
-  std::string command_;              // or several
-  size_t replies_ = 1;               // how many it has
-  bool follows_ = false;             // the command belongs to this socket, and to no other
-  bool pipelined_ = false;           // its text follows, whose reply nobody reads
-  bool held_back_ = false;           // the command, until the handshake is answered
+  bool received_ = false;  // a byte, over this socket
+  std::string command_;    // or several
+  size_t replies_ = 1;     // how many it has
+  // last_words: of a new connection, which reads one reply and is closed.
+  Delivery delivery_ = Delivery::normal;
   std::optional<Error> auth_error_;  // of the first password for this command; one more is tried
   std::string out_;
   size_t sent_ = 0;

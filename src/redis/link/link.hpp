@@ -17,6 +17,23 @@ namespace rlock::redis {
 
 using Batch = std::vector<std::vector<std::string>>;  // commands, each with its words
 
+// How a command comes to the server.
+//
+// last_words: a release or a cancellation. If a majority decides without this server, nobody waits
+// for its reply, and rlock may have hung up before the server reads what it was sent. From an idle
+// connection it reads that to the end, whatever its length. On a new one it answers the handshake
+// first, notices that nobody is there, and closes; by then it has read 16 kB, which is enough for
+// the digest of a script, but not for the text. A server that does not know the digest, as after a
+// restart, would say so to nobody. Hence a member of a quorum gets the text over an idle
+// connection, unless it has just said that it knows the script, and over a new one the digest with
+// the text behind it. Nor is the check of a member awaited: a server that does not count may free a
+// lock.
+enum class Delivery {
+  normal,
+  following,  // over the connection that gave the last reply, or not at all
+  last_words,
+};
+
 // Sends commands to the server that is responsible for them: a single server, the current master of
 // a Sentinel group, or the node of a cluster that has the key. One batch in flight; start() and
 // take() are for a batch of one command.
@@ -28,14 +45,12 @@ class Link {
   virtual void start_batch(Batch batch) = 0;
   void start(const std::vector<std::string>& words) { start_batch({words}); }
 
-  // As start(), right after take(): over the connection that gave that reply. Without it the
-  // command fails, unsent.
+  // As start(), right after take(): Delivery::following. Without the connection the command fails,
+  // unsent.
   virtual void follow(const std::vector<std::string>& words) = 0;
 
-  // As start(), for the EVALSHA of a release or a cancellation. Where a majority decides without
-  // this server, nobody waits for its NOSCRIPT: it gets the text of the script, too, unless it has
-  // just said that it knows the script.
-  virtual void start_final(const std::vector<std::string>& words, std::string_view /*text*/) {
+  // As start(), for the EVALSHA of a script with this text: Delivery::last_words.
+  virtual void start_last_words(const std::vector<std::string>& words, std::string_view /*text*/) {
     start(words);
   }
 

@@ -46,9 +46,6 @@ Error refusal(const Link& link, const std::string& what, std::string_view text,
               const lua::Script* script, const std::vector<std::string>& words);
 Error unexpected_reply(const Link& link, const std::string& what);
 
-// final: releases and cancellations, as of Link::start_final(). following: as of Link::follow().
-enum class Delivery { normal, final, following };
-
 // `script` may be null; else its text is sent once if the server does not know the digest (after a
 // restart or SCRIPT FLUSH).
 template <class T>
@@ -66,8 +63,8 @@ class Call final : public lock::Reply<T> {
         decode_(std::move(decode)),
         script_(script),
         unsent_text_(script) {
-    if (delivery == Delivery::final) {
-      link_.start_final(words_, script_->text);
+    if (delivery == Delivery::last_words) {
+      link_.start_last_words(words_, script_->text);
     } else if (delivery == Delivery::following) {
       link_.follow(words_);
     } else {

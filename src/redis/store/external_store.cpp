@@ -136,7 +136,7 @@ lock::InFlight<T> ExternalStore::call(const lua::Script& script, const char* ver
                                       const lock::LockName& name,
                                       const std::vector<std::string>& arguments, Read read) {
   note_release();
-  const auto delivery = &script == &scripts_.release ? Delivery::final : Delivery::normal;
+  const auto delivery = &script == &scripts_.release ? Delivery::last_words : Delivery::normal;
   return std::make_unique<Call<T>>(*link_, script_call(script, {name.text()}, arguments),
                                    action_on(verb, name), decoder<T>(read), &script, delivery);
 }

@@ -217,7 +217,7 @@ template <class T, class Decode>
 lock::InFlight<T> RedisStore::run(const lua::Script& script, const char* verb,
                                   const lock::LockName& name,
                                   const std::vector<std::string>& arguments, Decode decode) {
-  const auto delivery = &script == &scripts_.release ? Delivery::final : Delivery::normal;
+  const auto delivery = &script == &scripts_.release ? Delivery::last_words : Delivery::normal;
   return std::make_unique<Call<T>>(*link_, script_call(script, keys(name), arguments),
                                    action_on(verb, name), std::move(decode), &script, delivery);
 }
