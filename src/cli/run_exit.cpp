@@ -122,13 +122,6 @@ std::optional<int> signal_of(run::RunCause cause, const run::RunOutcome& outcome
   return signaled != nullptr ? std::optional(signaled->signal) : std::nullopt;
 }
 
-// The holder that keeps this run away.
-std::optional<lock::Holder> holder_of(const run::RunOutcome& outcome) {
-  if (const auto* busy = std::get_if<lock::Busy>(&outcome)) return busy->holder;
-  if (const auto* late = std::get_if<lock::TimedOut>(&outcome)) return late->holder;
-  return std::nullopt;
-}
-
 // What is said of each end; empty where all went well.
 class EndText {
  public:
@@ -152,16 +145,16 @@ class EndText {
   }
 
   std::string operator()(const lock::Busy& busy) const {
-    const bool closed = busy.holder && busy.holder->state == lock::HolderState::closed;
+    const bool closed = lock::is_closure(busy.obstacle);
     return util::format("{} is {}{}; {}", lock_at(context_),
                         closed ? "" : "busy" + full_queue(busy.waiters) + ": ",
-                        held_text(busy.holder), what_to_do(busy.holder));
+                        held_text(busy.obstacle), what_to_do(busy.obstacle));
   }
 
   std::string operator()(const lock::TimedOut& late) const {
     return util::format("{} is still busy after {} (--wait): {}; {}", lock_at(context_),
-                        util::format_duration(context_.waited), held_text(late.holder),
-                        what_to_do(late.holder));
+                        util::format_duration(context_.waited), held_text(late.obstacle),
+                        what_to_do(late.obstacle));
   }
 
   std::string operator()(const lock::AlreadyDone& done) const {
@@ -347,15 +340,15 @@ class EndText {
                         typed_name(context_.name()));
   }
   // For who finds the lock busy, or closed.
-  std::string what_to_do(const std::optional<lock::Holder>& holder) const {
-    const bool closed = holder && holder->state == lock::HolderState::closed;
+  std::string what_to_do(const std::optional<lock::Obstacle>& obstacle) const {
     return "see " + command_line("status") +
-           (closed ? ", and to open it: " + command_line("open") : "") + context_.blocking_key;
+           (lock::is_closure(obstacle) ? ", and to open it: " + command_line("open") : "") +
+           context_.blocking_key;
   }
 
-  std::string held_text(const std::optional<lock::Holder>& holder) const {
+  std::string held_text(const std::optional<lock::Obstacle>& obstacle) const {
     return context_.slots + (context_.slots.empty() ? "" : ", one of them ") +
-           holder_phrase(holder);
+           obstacle_phrase(obstacle);
   }
 
   // Of a run that --max-queue kept out of the queue.
@@ -386,12 +379,17 @@ std::string slots_text(const lock::Snapshot& lock, lock::Limit own) {
                                                     own.value(), theirs->value()));
 }
 
+std::optional<lock::Obstacle> obstacle_of(const run::RunOutcome& outcome) {
+  if (const auto* busy = std::get_if<lock::Busy>(&outcome)) return busy->obstacle;
+  if (const auto* late = std::get_if<lock::TimedOut>(&outcome)) return late->obstacle;
+  return std::nullopt;
+}
+
 std::string slots_held(const run::RunOutcome& outcome, lock::Limit own, const lock::LockName& name,
                        const Session& session) {
   constexpr Millis kTimeout{1000};
-  const auto holder = holder_of(outcome);
-  if (own.mode() != lock::Mode::slots || !holder) return {};
-  if (holder->state == lock::HolderState::closed) return {};
+  const auto obstacle = obstacle_of(outcome);
+  if (own.mode() != lock::Mode::slots || lock::holder_in(obstacle) == nullptr) return {};
   auto inspector = session.make_server()();
   lock::SystemPoller poller;
   const auto seen = lock::finish(poller, inspector->inspect({name}), poller.now() + kTimeout,
@@ -429,7 +427,7 @@ RunExit to_exit(const run::RunOutcome& outcome, const MessageContext& context) {
               .message = std::visit(EndText(context), outcome),
               .event = row.event,
               .kind = row.kind,
-              .holder = holder_of(outcome)};
+              .obstacle = obstacle_of(outcome)};
   // Warnings are printed even with --quiet.
   const auto* done = std::get_if<lock::AlreadyDone>(&outcome);
   const bool warns = done != nullptr && !zone_warning(*done, context.claim().once).empty();

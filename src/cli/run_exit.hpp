@@ -32,10 +32,13 @@ struct RunExit {
   std::optional<int> signal{};
   run::Severity severity = run::Severity::silent;
   std::string message{};
-  std::string_view event{};              // in the event log; empty for a command that has run
-  std::string_view kind{};               // of a JSON error; empty: busy
-  std::optional<lock::Holder> holder{};  // of a busy lock
+  std::string_view event{};                  // in the event log; empty for a command that has run
+  std::string_view kind{};                   // of a JSON error; empty: busy
+  std::optional<lock::Obstacle> obstacle{};  // of a busy lock
 };
+
+// What kept a run from the lock; none if it ended for another reason, or if that is not known.
+std::optional<lock::Obstacle> obstacle_of(const run::RunOutcome& outcome);
 
 // How many slots are held, and why there are no more, if `outcome` is that the lock is busy: of
 // different limits the smallest one applies. Asks the server.

@@ -80,14 +80,15 @@ std::string waiting_text(const lock::LockName& name, const lock::Queued& queued,
                          TimeStyle style, std::optional<Millis> usual) {
   std::string text = "waiting for " + in_quotes(name.text());
   if (queued.position > 0) text += ", " + ordinal(queued.position) + " in line";
-  if (!queued.holder) return text;
-  return text + ": " + holder_phrase(aged(*queued.holder, age), style, usual);
+  if (!queued.obstacle) return text;
+  return text + ": " + obstacle_phrase(aged(*queued.obstacle, age), style, usual);
 }
 
 std::string brief_waiting_text(const lock::LockName& name, const lock::Queued& queued, Millis age,
                                std::optional<Millis> usual) {
-  if (!queued.holder) return {};
-  const std::string expected = brief_holder_phrase(aged(*queued.holder, age), usual);
+  if (!lock::holder_in(queued.obstacle)) return {};
+  const auto holder = std::get<lock::Holder>(aged(*queued.obstacle, age));
+  const std::string expected = brief_holder_phrase(holder, usual);
   if (expected.empty()) return {};
   const std::string position =
       queued.position > 0 ? util::format(" ({})", ordinal(queued.position)) : "";
@@ -143,10 +144,11 @@ void RunObserver::update_usual_time(const lock::Queued& queued) {
   if (!queued_ && !outage_reported_) wait_began_ = now;
   const bool shown_soon =
       live_ || verbosity_ == Verbosity::verbose || now - wait_began_ >= kShortWait;
-  const bool held = queued.holder && queued.holder->state == lock::HolderState::held;
+  const lock::Holder* holder = lock::holder_in(queued.obstacle);
+  const bool held = holder != nullptr && holder->state == lock::HolderState::held;
   if (history_ == nullptr || verbosity_ == Verbosity::quiet || !shown_soon || !held) return;
-  if (queued.holder->owner == seen_holder_) return;
-  seen_holder_ = queued.holder->owner;
+  if (holder->owner == seen_holder_) return;
+  seen_holder_ = holder->owner;
   lock::SystemPoller poller(signal_fd_);
   // Without an answer nothing is lost but a remark: the next request connects again.
   auto rows = lock::finish(poller, history_->history(name_, kRows),
@@ -155,8 +157,9 @@ void RunObserver::update_usual_time(const lock::Queued& queued) {
 }
 
 void RunObserver::look_for_deadlock(const lock::Queued& queued) {
-  if (!deadlock_ || !queued.holder || verbosity_ == Verbosity::quiet) return;
-  if (const auto found = deadlock_->look(*queued.holder)) warn(*found);
+  const lock::Holder* holder = lock::holder_in(queued.obstacle);
+  if (!deadlock_ || holder == nullptr || verbosity_ == Verbosity::quiet) return;
+  if (const auto found = deadlock_->look(*holder)) warn(*found);
 }
 
 void RunObserver::queued(const lock::Queued& queued) {
@@ -269,8 +272,9 @@ void RunObserver::report_wait(TimePoint granted_at) {
 
 // Once, and below the line that names the holder.
 void RunObserver::report_short_wait() {
-  if (!wait_ || !usual_ || !queued_->holder || (reports_ && !reports_->began())) return;
-  if (*usual_ - queued_->holder->held <= *wait_) return;
+  const lock::Holder* holder = lock::holder_in(queued_->obstacle);
+  if (!wait_ || !usual_ || holder == nullptr || (reports_ && !reports_->began())) return;
+  if (*usual_ - holder->held <= *wait_) return;
   line_.erase();
   print_or_queue(util::format("-w {} is less than {} usually takes ({})",
                               util::format_duration(*std::exchange(wait_, std::nullopt)),

@@ -234,7 +234,7 @@ Error no_longer_held(const LeaseId& lease, const std::string& how,
   return {ErrorKind::lost,
           util::format("{} at {} is no longer held by {}: {}{}", in_quotes(lease.name.text()),
                        util::printable(server), lease.owner.text(), how,
-                       now ? "; it is now " + holder_phrase(now) : "")};
+                       now ? "; it is now " + holder_phrase(*now) : "")};
 }
 
 // A URL with a password is left out: a message must not show it.

@@ -103,7 +103,7 @@ struct NewestNumber {
 };
 struct Snapshot {
   bool known = false;           // some key of the lock exists
-  std::vector<Holder> holders;  // live ones, cooldown included
+  std::vector<Holder> holders;  // live ones, cool-downs included
   uint64_t live_holders = 0;
   std::vector<Waiter> waiters;  // in order of service, live ones
   uint64_t live_waiters = 0;
@@ -115,7 +115,7 @@ struct Snapshot {
   std::optional<Success> last_success{};
   std::optional<Failure> last_failure{};
   uint64_t failures_in_a_row = 0;  // since the last success
-  std::optional<Holder> closure{};
+  std::optional<Closure> closure{};
   std::optional<NewestNumber> newest{};
   // Of a quorum: the number of servers, those that gave no usable reply, and the owners with leases
   // on too few servers to hold the lock.

@@ -103,8 +103,10 @@ InFlight<U> then(InFlight<T> first, typename FollowedReply<T, U>::Next next) {
   return std::make_unique<FollowedReply<T, U>>(std::move(first), std::move(next));
 }
 
-// closed: no holder, but the closure of the lock (see lock::ClosureCall), whose id is its owner.
-enum class HolderState { granted, held, revoked, cooldown, closed };
+// granted: it has not claimed its grant yet. revoked: broken by an operator, and it has not
+// confirmed that. cooldown: its run has ended, and keeps its place until `left` is over
+// (Claim::min_hold).
+enum class HolderState { granted, held, revoked, cooldown };
 
 struct Holder {
   std::string owner{};  // as stored: hostile until parsed
@@ -113,19 +115,50 @@ struct Holder {
   Limit limit = Limit::exclusive();
   ServerTime since{};  // 0: unknown, and so is `held`
   Millis held{0};
-  Millis left{0};  // until the lease ends; negative: it has no end
-  Millis ttl{0};   // what its renewals ask for; 0 for a cool-down
+  std::optional<Millis> left{};  // until the lease ends; none: it has no end
+  Millis ttl{0};                 // what its renewals ask for; 0 for a cool-down
   uint64_t entries = 0;
   Responsive responsive = Responsive::yes;
   std::string record{};  // opaque bytes of the holder: who, where, what (made and read by cli)
   uint64_t servers = 1;  // where its lease stands
   uint64_t slot = 0;     // of several holders; 0: none
 };
-// The holder `age` after the reply that described it, if nothing has happened since.
-inline Holder aged(Holder holder, Millis age) {
+
+// That a lock is closed: until it ends nobody is granted the lock but by AcquireCall::while_closed.
+struct Closure {
+  std::string id{};  // fresh for each
+  ServerTime since{};
+  ServerTime until{};
+  Millis left{0};
+  std::string record{};  // opaque: who closed it and why
+  uint64_t servers = 1;  // of a quorum: how many have it
+};
+
+// What keeps a run from the lock: one of its holders, or its closure.
+using Obstacle = std::variant<Holder, Closure>;
+
+// Null if there is none, or if it is the closure.
+inline const Holder* holder_in(const std::optional<Obstacle>& obstacle) {
+  return obstacle ? std::get_if<Holder>(&*obstacle) : nullptr;
+}
+inline bool is_closure(const std::optional<Obstacle>& obstacle) {
+  return obstacle && std::holds_alternative<Closure>(*obstacle);
+}
+// The owner of a holder.
+inline const std::string& id_of(const Obstacle& obstacle) {
+  const auto* holder = std::get_if<Holder>(&obstacle);
+  return holder != nullptr ? holder->owner : std::get<Closure>(obstacle).id;
+}
+// The obstacle `age` after the reply that described it, if nothing has happened since.
+inline Obstacle aged(Obstacle obstacle, Millis age) {
+  if (auto* closure = std::get_if<Closure>(&obstacle)) {
+    closure->left = std::max(Millis(0), closure->left - age);
+    return obstacle;
+  }
+  auto& holder = std::get<Holder>(obstacle);
   if (holder.since.ms != 0) holder.held += age;
-  if (holder.left > Millis(0)) holder.left = std::max(Millis(0), holder.left - age);
-  return holder;
+  if (holder.left) holder.left = std::max(Millis(0), *holder.left - age);
+  return obstacle;
 }
 
 struct Waiter {
@@ -209,12 +242,12 @@ struct Queued {
   Ticket ticket{};
   uint64_t position = 1;               // 1 is the head; 0 where there is no order
   std::optional<Millis> look_again{};  // sooner than after the slice, when a lease may end before
-  std::optional<Holder> holder{};      // one of those who hold it
-  std::optional<Millis> slice{};       // to block for; longer where many are before it
-  Token forgotten{};                   // with `once`: as of Granted
+  std::optional<Obstacle> obstacle{};
+  std::optional<Millis> slice{};  // to block for; longer where many are before it
+  Token forgotten{};              // with `once`: as of Granted
 };
 struct Busy {
-  std::optional<Holder> holder{};
+  std::optional<Obstacle> obstacle{};
   uint64_t waiters = 0;
   Token forgotten{};  // with `once`: as of Granted
 };
@@ -254,8 +287,8 @@ using AcquireReply = std::variant<Granted, Queued, Busy, OwnerEnded, RetryNow, A
 struct Resting {
   uint64_t position = 1;
   Millis slice{0};     // as of Queued
-  std::string holder;  // the owner of the lease that ends first
-  Millis left{0};      // of that lease
+  std::string holder;  // the id of the obstacle
+  Millis left{0};      // until that ends
 };
 // RetryNow: the waiter is to ask with acquire().
 using HeartbeatReply = std::variant<Resting, RetryNow>;

@@ -152,7 +152,7 @@ std::optional<Result<WaitResult>> WaitLoop::handle_reply(WaitState& state, Acqui
   if (auto* newer = std::get_if<Superseded>(&reply)) return refused(state, std::move(*newer));
   if (auto* queued = std::get_if<Queued>(&reply)) {
     state.call.ticket = queued->ticket;
-    state.holder = queued->holder;
+    state.obstacle = queued->obstacle;
     state.queued_at = poller_.now();
     state.set_slice(queued->slice.value_or(timing::kWaitSlice));
     observer_.queued(*queued);
@@ -227,15 +227,15 @@ bool WaitLoop::keeps_place(WaitState& state, Queued& queued) {
   const auto reply = request->take();
   request.reset();
   const auto* rest = reply ? std::get_if<Resting>(&*reply) : nullptr;
-  if (rest == nullptr || !queued.holder || queued.holder->owner != rest->holder) return false;
+  if (rest == nullptr || !queued.obstacle || id_of(*queued.obstacle) != rest->holder) return false;
   const TimePoint now = poller_.now();
   const auto age = std::chrono::duration_cast<Millis>(now - state.queued_at);
   queued.position = rest->position;
   queued.look_again.reset();
-  queued.holder = aged(*queued.holder, age);
-  queued.holder->left = rest->left;
+  queued.obstacle = aged(*queued.obstacle, age);
+  std::visit([&](auto& one) { one.left = rest->left; }, *queued.obstacle);
   state.answered = state.queued_at = now;
-  state.holder = queued.holder;
+  state.obstacle = queued.obstacle;
   state.set_slice(rest->slice);
   observer_.queued(queued);
   return true;
@@ -324,9 +324,9 @@ std::optional<Result<WaitResult>> WaitLoop::recover(WaitState& state, Error erro
 }
 
 Result<WaitResult> WaitLoop::time_out(const WaitState& state) {
-  TimedOut late{state.holder};
-  const TimePoint::duration age = poller_.now() - state.queued_at;
-  if (late.holder) late.holder = aged(*late.holder, std::chrono::duration_cast<Millis>(age));
+  TimedOut late{state.obstacle};
+  const auto age = std::chrono::duration_cast<Millis>(poller_.now() - state.queued_at);
+  if (late.obstacle) late.obstacle = aged(*late.obstacle, age);
   return cancel_and_return(state, WaitResult(std::move(late)));
 }
 

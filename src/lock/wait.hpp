@@ -34,7 +34,7 @@ struct Acquired {
   std::optional<Error> unconfirmed{};  // as of Granted
 };
 struct TimedOut {
-  std::optional<Holder> holder;  // as the last answer described it, but as old as now
+  std::optional<Obstacle> obstacle;  // as the last answer described it, but as old as now
 };
 struct Interrupted {};
 using WaitResult = std::variant<Acquired, Busy, TimedOut, OwnerEnded, Interrupted, AlreadyDone,
@@ -86,7 +86,7 @@ class WaitLoop {
     std::optional<TimePoint> answered{};  // the last answer of the server
     Answered reached = Answered::no;      // also if it was an error
     Failures failures{};
-    std::optional<Holder> holder{};
+    std::optional<Obstacle> obstacle{};
     TimePoint queued_at{};                   // when the server described it
     std::optional<Error> transient_error{};  // since the last answer
     Millis backoff{0};

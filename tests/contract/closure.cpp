@@ -25,11 +25,11 @@ void opened(Lab& lab, const std::string& seen) {
 CASE("closed: nothing is granted, and nobody loses a place") {
   closed(lab, "c1", 1min);
   const auto busy = as<Busy>(lab.acquire('A', asking("at-once")), "granted while it is closed");
-  need(busy.holder && busy.holder->state == HolderState::closed && busy.holder->owner == "c1" &&
-           busy.holder->record == "who closed it",
+  need(lock::is_closure(busy.obstacle) && lock::id_of(*busy.obstacle) == "c1" &&
+           std::get<lock::Closure>(*busy.obstacle).record == "who closed it",
        "it is not said who closed it");
   const lock::Queued queued = lab.queued('B');
-  need(queued.holder && queued.holder->state == HolderState::closed, "it waits for another reason");
+  need(lock::is_closure(queued.obstacle), "it waits for another reason");
   need(queued.look_again && *queued.look_again <= 1min, "it does not look when the closure ends");
   lab.play("C queued; 30s pass; BC queued; BC wait; nobody holds");
 }
@@ -94,7 +94,8 @@ CASE("closed: who may pass waits for the holder alone") {
   closed(lab, "c1", 1h);
   lab.play("A queued; B granted at-once while-closed");
   const lock::Queued first = lab.queued('C', passing());
-  need(first.position == 1 && first.holder && first.holder->state == HolderState::held,
+  const lock::Holder* holder = lock::holder_in(first.obstacle);
+  need(first.position == 1 && holder != nullptr && holder->state == HolderState::held,
        "it does not wait for the holder alone");
   lab.play(
       "D queued while-closed; CDA wait; E busy while-closed; B released; C holds; "
@@ -147,7 +148,8 @@ CASE("closed: a cool-down is not passed") {
   lab.play("A granted while-closed min-hold=1m; A released");
   const auto busy =
       as<Busy>(lab.acquire('B', asking("while-closed at-once")), "the cool-down was passed");
-  need(busy.holder && busy.holder->state == HolderState::cooldown, "not because of the cool-down");
+  const lock::Holder* holder = lock::holder_in(busy.obstacle);
+  need(holder != nullptr && holder->state == HolderState::cooldown, "not because of the cool-down");
   lab.play("61s pass; B granted while-closed");
 }
 MUTANT("a cool-down is passed with the closure",
@@ -169,7 +171,7 @@ CASE("closed: closing again replaces the closure that was seen") {
   need(lab.open("c0") == ClosureReply::changed, "one was opened that nobody saw");
   closed(lab, "c2", 1min, "c1");
   const lock::Snapshot seen = lab.inspect();
-  need(seen.closure && seen.closure->owner == "c2" && seen.closure->left == 1min, "not replaced");
+  need(seen.closure && seen.closure->id == "c2" && seen.closure->left == 1min, "not replaced");
   lab.play("A woken");
 }
 MUTANT("a closure is replaced that nobody saw", {"present_id ~= seen or ", ""});

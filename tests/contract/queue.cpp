@@ -40,7 +40,8 @@ CASE("a refused wait leaves nothing") {
   now.queueing = lock::Queueing::never;
   lab.granted('A');
   const auto busy = as<lock::Busy>(lab.acquire('B', now), "not busy");
-  need(busy.holder && busy.holder->record == "record of A", "the holder is not named");
+  const lock::Holder* holder = lock::holder_in(busy.obstacle);
+  need(holder != nullptr && holder->record == "record of A", "the holder is not named");
   lab.play("C queued; A released; B busy; nobody waits; C holds");
 }
 MUTANT("who is refused is not shown the holder",
@@ -397,14 +398,16 @@ CASE("the heartbeat of a waiter at rest is one write") {
   }
   need(rest.ticket == usual.ticket && rest.position == usual.position, "another place");
   need(rest.slice == usual.slice && !rest.look_again, "another time to look again");
-  need(rest.holder && usual.holder, "no holder");
-  const lock::Holder &now = *rest.holder, &before = *usual.holder;
+  need(lock::holder_in(rest.obstacle) && lock::holder_in(usual.obstacle), "no holder");
+  const auto &now = std::get<lock::Holder>(*rest.obstacle),
+             &before = std::get<lock::Holder>(*usual.obstacle);
   need(now.owner == before.owner && now.state == before.state && now.limit == before.limit &&
            now.token == before.token && now.since == before.since && now.ttl == before.ttl &&
            now.responsive == before.responsive && now.record == before.record &&
            now.entries == before.entries,
        "another holder");
-  need(now.held == before.held + 10s && now.left == before.left - 10s, "the holder's times differ");
+  need(now.held == before.held + 10s && now.left == *before.left - 10s,
+       "the holder's times differ");
 }
 MUTANT("a heartbeat writes more than it needs",
        {"put_score(ALIVE, ends, owner)", "put_score(ALIVE, ends, owner) grown[ALIVE] = true"});
@@ -455,8 +458,9 @@ CASE("a heartbeat names the holder that acquire named") {
   const auto check = [&](const std::string& why) {
     const lock::Queued queued = lab.queued('B');
     const auto rest = as<lock::Resting>(lab.heartbeat('B'), "it is to ask");
-    need(queued.holder && queued.holder->owner == rest.holder, "another holder: " + why);
-    need(queued.holder->left == rest.left, "another end: " + why);
+    need(queued.obstacle && lock::id_of(*queued.obstacle) == rest.holder, "another one: " + why);
+    std::visit([&](const auto& one) { need(one.left == rest.left, "another end: " + why); },
+               *queued.obstacle);
   };
   lab.play("A granted ttl=1h min-hold=1h");
   crowd(lab, 300);

@@ -43,8 +43,8 @@ void check_json(const std::string& text) {
   require(fuzz::is_json_line(text), "--json is a line of JSON");
 }
 
-void check_holder(const std::optional<lock::Holder>& holder) {
-  std::string phrase = cli::holder_phrase(holder);
+void check_obstacle(const std::optional<lock::Obstacle>& obstacle) {
+  std::string phrase = cli::obstacle_phrase(obstacle);
   check_human_text(phrase);
   require(util::display_width(phrase) < 1000, "the text about a holder is short");
 }
@@ -54,9 +54,9 @@ void show_acquire(const redisReply& reply) {
   if (!answer) return;
   if (const auto* queued = std::get_if<lock::Queued>(&*answer)) {
     check_human_text(cli::waiting_text(some_name(), *queued, Millis(1)));
-    check_holder(queued->holder);
+    check_obstacle(queued->obstacle);
   }
-  if (const auto* busy = std::get_if<lock::Busy>(&*answer)) check_holder(busy->holder);
+  if (const auto* busy = std::get_if<lock::Busy>(&*answer)) check_obstacle(busy->obstacle);
   if (const auto* gone = std::get_if<lock::OwnerEnded>(&*answer))
     check_human_text(cli::note_text(gone->note));
 }

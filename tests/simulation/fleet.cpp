@@ -283,7 +283,7 @@ void Fleet::set_closure(Process& process, const Fault& fault) {
   if (!seen || (opens && !seen->closure)) return;
   lock::ClosureCall call{name};
   call.looked = seen->now;
-  if (seen->closure) call.seen = closing.seen = seen->closure->owner;
+  if (seen->closure) call.seen = closing.seen = seen->closure->id;
   if (!opens) {
     call.id = closing.id = util::random_hex(process.chance());
     closing.length = fault.lasts;

@@ -47,6 +47,12 @@ inline lock::Holder holder() {
   return out;
 }
 
+inline lock::Closure closure() {
+  lock::Closure out{"c1", {1'795'229'580'007}, {1'795'229'940'007}, Millis(300'000)};
+  out.record = cli::encode_record({"ops1", "ann", std::nullopt, std::nullopt, "upgrade", {}});
+  return out;
+}
+
 inline lock::Waiter waiter() {
   lock::Waiter out;
   out.owner = kOther;

@@ -134,7 +134,7 @@ TEST_CASE("a waiter can expect the lock when so many runs have ended as are befo
     std::vector<lock::Waiter> waiters(limits.size());
     for (size_t i = 0; i < limits.size(); ++i) waiters[i].limit = lock::Limit::slots(limits[i]);
     std::vector<int64_t> out;
-    for (Millis start : expected_starts(holders, waiters, Millis(100)))
+    for (Millis start : expected_starts(test::snapshot(holders, 0), waiters, Millis(100)))
       out.push_back(start.count());
     return out;
   };
@@ -150,6 +150,39 @@ TEST_CASE("a waiter can expect the lock when so many runs have ended as are befo
   CHECK(starts({cooling}, {1}) == Times{7});
   cooling.left = Millis::max();
   CHECK(starts({cooling}, std::vector<uint64_t>(200, 1)).size() == 128);
+  lock::Snapshot closed = test::snapshot({holder(1, 30)}, 0);
+  closed.closure = test::closure();
+  const std::vector<Millis> after = expected_starts(closed, {lock::Waiter{}}, Millis(100));
+  CHECK(after == std::vector<Millis>{Millis(300'000)});
+}
+
+TEST_CASE("a table shows the closure of a lock that nobody holds, and marks that of a held one") {
+  LockView lock{"deploy", test::snapshot({}, 0)};
+  lock.snapshot->now = {1'795'229'640'007};
+  lock.snapshot->closure = test::closure();
+  const LockCells closed = lock_cells(lock);
+  CHECK(closed.state == "closed");
+  CHECK(closed.who == "ann@ops1");
+  CHECK(closed.held == Millis(60'000));
+  CHECK(closed.remark + closed.command == "[closed for another 5m] (upgrade)");
+  lock.snapshot->holders.push_back(test::holder());
+  const LockCells held = lock_cells(lock);
+  CHECK(held.state == "held");
+  CHECK(held.who == "alice@web1");
+  CHECK(held.held == Millis(123'000));
+  CHECK(held.remark + held.command == "[closed for another 5m] make deploy (release 7)");
+}
+
+TEST_CASE("what keeps a run from the lock is named: a holder, a cool-down or the closure") {
+  CHECK(obstacle_phrase({}) == "held by another client");
+  CHECK(obstacle_phrase(test::closure()) ==
+        "closed until 2026-11-21T02:59:00Z by ann@ops1: upgrade");
+  lock::Holder cooling = test::holder();
+  cooling.state = lock::HolderState::cooldown;
+  CHECK(obstacle_phrase(cooling) == "in its cool-down (--min-hold) for another 25s");
+  const auto aged = std::get<lock::Closure>(lock::aged(test::closure(), Millis(60'000)));
+  CHECK(aged.left == Millis(240'000));
+  CHECK(aged.until == test::closure().until);
 }
 
 TEST_CASE("a table cuts to the caps of its columns only where the last one would have no room") {
@@ -235,7 +268,7 @@ TEST_CASE("a wait is reported once after a second, then once a minute") {
 TEST_CASE("the waiting line shows the lock, the position, the holder and the time waited") {
   lock::Queued queued;
   queued.position = 2;
-  queued.holder = test::holder();
+  queued.obstacle = test::holder();
   auto name = *lock::LockName::parse("nightly");
   CHECK(waiting_text(name, queued, Millis(2'000)) ==
         "waiting for \"nightly\", 2nd in line: held by alice@web1 (pid 4711) for 2m5s: make deploy "
@@ -254,10 +287,10 @@ TEST_CASE("the waiting line shows the lock, the position, the holder and the tim
     CHECK(waiting_text(name, queued, Millis(0), style, Millis(usual)).find(text) !=
           std::string::npos);
   }
-  queued.holder->state = lock::HolderState::revoked;
+  std::get<lock::Holder>(*queued.obstacle).state = lock::HolderState::revoked;
   CHECK(waiting_text(name, queued, Millis(0), TimeStyle::duration, Millis(1'000)).find("usually") ==
         std::string::npos);
-  queued.holder.reset();
+  queued.obstacle.reset();
   for (auto [position, text] : {std::pair<uint64_t, const char*>{1, "1st"},
                                 {3, "3rd"},
                                 {4, "4th"},

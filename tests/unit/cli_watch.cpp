@@ -129,7 +129,7 @@ TEST_CASE("a look differs by state, holders and waiters, not by the time that ha
   CHECK(first->kind == ChangeKind::seen);
   lock::Holder later = test::holder();
   later.held += Millis(1000);
-  later.left -= Millis(1000);
+  later.left = *later.left - Millis(1000);
   CHECK_FALSE(model.see("nightly", view("nightly", test::snapshot({later}, 2)), kStart));
   auto queued = model.see("nightly", view("nightly", test::snapshot({later}, 3)), kStart);
   REQUIRE(queued);

@@ -291,7 +291,7 @@ TEST_CASE("a client whose clock is ahead keeps the position that the servers gav
   for (ScriptedStore* store : trio.stores) {
     Queued place;
     place.ticket = {store == trio.stores.front() ? 40U : 50U};
-    place.holder = contender;
+    place.obstacle = contender;
     store->replies(1ms, place);
   }
   AcquireCall call{{trio.name, trio.owner}};
@@ -315,7 +315,7 @@ TEST_CASE("over a quorum a waiter blocks for the shortest slice that a server gi
   for (size_t i = 0; i < given.size(); ++i) {
     Queued place;
     place.ticket = {50};
-    place.holder = contender;
+    place.obstacle = contender;
     place.slice = given.at(i);
     trio.stores.at(i)->replies(1ms, place);
   }

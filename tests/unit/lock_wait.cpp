@@ -132,18 +132,15 @@ TEST_CASE("while a waiter learns its place its store is free for another request
 TEST_CASE("the holder that a wait ran out for is as old as it is then") {
   Bench bench;
   Queued queued = place(1);
-  queued.holder.emplace();
-  queued.holder->since = {1};
-  queued.holder->held = 2s;
-  queued.holder->left = 600ms;
+  queued.obstacle = Holder{.since = {1}, .held = 2s, .left = 600ms};
   bench.answers(queued, 0ms);
   bench.replies_to_cancel(CancelReply::was_queued);
   auto result = bench.run(bench.within(1s));
   REQUIRE(result);
   const auto& late = std::get<TimedOut>(*result);
-  REQUIRE(late.holder);
-  CHECK(late.holder->held == 3s);
-  CHECK(late.holder->left == 0ms);
+  REQUIRE(holder_in(late.obstacle) != nullptr);
+  CHECK(holder_in(late.obstacle)->held == 3s);
+  CHECK(holder_in(late.obstacle)->left == 0ms);
 }
 
 TEST_CASE("a lock granted just after the deadline is released") {
@@ -578,8 +575,7 @@ size_t waits_before_it_asks(Result<HeartbeatReply> answer, AcquireCall call,
                             Millis slice = 20'000ms) {
   Bench bench;
   Queued queued = at_rest(slice);
-  queued.holder.emplace();
-  queued.holder->owner = "holder";
+  queued.obstacle = Holder{.owner = "holder"};
   bench.answers(queued, 0ms);
   bench.store.heartbeats.push_back({1ms, std::move(answer)});
   bench.store.wakes.push_back({slice - timing::wait_jitter(slice), Wake::slept});
@@ -610,10 +606,7 @@ TEST_CASE("a waiter at rest sends a heartbeat, and asks where that is not enough
 TEST_CASE("a heartbeat shows the place, and how long the holder's lease lasts by now") {
   Bench bench;
   Queued queued = at_rest(20s);
-  queued.holder.emplace();
-  queued.holder->owner = "holder";
-  queued.holder->since = {1};
-  queued.holder->left = 1s;
+  queued.obstacle = Holder{.owner = "holder", .since = {1}, .left = 1s};
   bench.answers(queued, 0ms);
   bench.store.heartbeats.push_back({0ms, HeartbeatReply(Resting{8, 20s, "holder", 40s})});
   bench.store.wakes.push_back({18s, Wake::slept});
@@ -622,7 +615,7 @@ TEST_CASE("a heartbeat shows the place, and how long the holder's lease lasts by
   REQUIRE(result);
   CHECK(bench.watcher.queued_seen == 2);
   const auto& late = std::get<TimedOut>(*result);
-  REQUIRE(late.holder);
-  CHECK(late.holder->held == 25s);
-  CHECK(late.holder->left == 33s);
+  REQUIRE(holder_in(late.obstacle) != nullptr);
+  CHECK(holder_in(late.obstacle)->held == 25s);
+  CHECK(holder_in(late.obstacle)->left == 33s);
 }

@@ -118,7 +118,7 @@ Report report_not_acquired(const run::RunOutcome& outcome, const MessageContext&
   const int code = report_exit(run_exit, verbosity);
   const Error busy{ErrorKind::busy, run_exit.message};
   return {[=] {
-            return error_json(busy, subject, {code, run_exit.kind, run_exit.holder});
+            return error_json(busy, subject, {code, run_exit.kind, run_exit.obstacle});
           },
           {},
           code};

@@ -1,5 +1,6 @@
 #include "cli/commands/blocking_key.hpp"
 
+#include "cli/run_exit.hpp"
 #include "redis/net/tls.hpp"
 #include "redis/stored_keys.hpp"
 #include "util/duration.hpp"
@@ -77,10 +78,9 @@ std::string blocking_key_hint(const run::RunOutcome& outcome, const Session& ses
   if (const auto* error = std::get_if<Error>(&outcome)) {
     return blocking_key_hint(*error, session, name);
   }
-  const auto* busy = std::get_if<lock::Busy>(&outcome);
-  const auto* late = std::get_if<lock::TimedOut>(&outcome);
-  const auto* holder = busy != nullptr ? &busy->holder : late != nullptr ? &late->holder : nullptr;
-  const bool forever = holder != nullptr && *holder && (*holder)->left < Millis(0);
+  const auto obstacle = obstacle_of(outcome);
+  const lock::Holder* holder = lock::holder_in(obstacle);
+  const bool forever = holder != nullptr && !holder->left;
   const std::string text = forever ? blocking_key_text(session, name) : "";
   return text.empty() ? text : "; " + text;
 }

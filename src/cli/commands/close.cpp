@@ -24,8 +24,8 @@ struct ClosureSettings {
 struct ClosureResult {
   lock::LockName name;
   std::optional<Error> error{};
-  std::optional<lock::Holder> before{};  // the closure that it had
-  std::string id{};                      // of the new one
+  std::optional<lock::Closure> before{};
+  std::string id{};  // of the new one
   lock::Snapshot after{};
 };
 
@@ -110,7 +110,7 @@ Status set_closure(ClosureResult& result, Session& session, const ClosureSetting
   lock::ClosureCall call{result.name};
   util::SystemRandom random;
   if (settings.length) call.id = result.id = util::random_hex(random);
-  if (result.before) call.seen = result.before->owner;
+  if (result.before) call.seen = result.before->id;
   call.looked = seen.now;
   call.length = settings.length.value_or(Millis(0));
   call.record = settings.note;
@@ -159,7 +159,7 @@ std::string closed_text(const ClosureResult& result) {
   const lock::Snapshot& lock = result.after;
   std::string text = util::format("{} {}", result.before ? "closed again:" : "closed",
                                   in_quotes(result.name.text()));
-  if (lock.closure) text += " until " + utc_time(end_of_closure(*lock.closure));
+  if (lock.closure) text += " until " + utc_time(lock.closure->until);
   if (lock.closure && lock.servers > 1) {
     text += util::format(", on {} of {} servers", lock.closure->servers, lock.servers);
     if (an_outage_opens(lock)) text += "; an outage of one of them opens it";
@@ -167,7 +167,7 @@ std::string closed_text(const ClosureResult& result) {
   text += "\n";
   if (result.before) text += util::format("  it was {}\n", closure_phrase(*result.before));
   for (const lock::Holder& run : runs_of(lock)) {
-    text += util::format("  goes on: {}\n", holder_phrase(run, TimeStyle::start));
+    text += util::format("  goes on: {}\n", holder_phrase(run));
   }
   if (lock.live_waiters > 0) text += util::format("  {} waiting\n", lock.live_waiters);
   return text;
@@ -225,7 +225,7 @@ Report report_of(const std::vector<ClosureResult>& results, const std::string& t
 Result<std::optional<lock::Holder>> run_under(Session& session, ClosureResult& closed) {
   TRY(closed.after, inspect_holders(session, closed.name));
   const lock::Snapshot& lock = closed.after;
-  if (!lock.closure || lock.closure->owner != closed.id) {
+  if (!lock.closure || lock.closure->id != closed.id) {
     return Error{
         ErrorKind::busy,
         util::format("{} is no longer closed as it was: {}; a new run may have started, so "
@@ -252,7 +252,7 @@ Status wait_for_runs(Session& session, std::vector<ClosureResult>& results, Mill
                    util::format("{} is closed, and after {} (--wait) still {}; wait for longer, or "
                                 "stop this run: rlock force-unlock{} {}",
                                 in_quotes(result.name.text()), util::format_duration(longest),
-                                holder_phrase(*run, TimeStyle::start), session.lock_options(),
+                                holder_phrase(*run), session.lock_options(),
                                 typed_name(result.name.text()))};
     }
     if (!busy) return Done{};

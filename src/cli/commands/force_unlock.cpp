@@ -231,7 +231,7 @@ std::string break_result(const lock::Holder& holder, const lock::Forced& forced,
             ? util::format("rlock cannot end its steps; the next holder starts when {} exits,",
                            process_of(holder))
             : "the holder was asked to end; the next one starts when it has confirmed this,",
-        util::format_duration(holder.left));
+        util::format_duration(holder.left.value_or(Millis(0))));
   }
   return util::format("freed at once{}", row_of(effect).freed);
 }
@@ -274,7 +274,7 @@ Status detect_format(Session& session, const ForceSettings& settings) {
     const bool answered = seen || seen.error().kind == ErrorKind::wrong_type ||
                           seen.error().kind == ErrorKind::denied;
     if (!answered) return std::move(seen).error();
-    if (!seen || seen->holders.empty() || seen->holders.front().left < Millis(0)) continue;
+    if (!seen || seen->holders.empty() || !seen->holders.front().left) continue;
     session = *std::move(other);
     if (!std::holds_alternative<lock::Token>(settings.target)) return Done{};
     return usage(util::format("--token: {} is held in the {} format, which has no fencing tokens",

@@ -80,9 +80,7 @@ std::vector<Millis> forecast(const lock::LockName& name, const lock::Snapshot& s
   auto rows = session.ask([&](auto& store) { return store.history(name, kRows); });
   const auto usual = rows ? usual_duration(*rows, kLeastSuccesses) : std::nullopt;
   if (!usual) return {};
-  auto in_the_way = seen.holders;
-  if (seen.closure) in_the_way.push_back(*seen.closure);
-  return expected_starts(in_the_way, waiters, *usual);
+  return expected_starts(seen, waiters, *usual);
 }
 
 Result<QueueView> read_queue(const lock::LockName& name, Session& session) {

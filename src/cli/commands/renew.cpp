@@ -74,12 +74,12 @@ Status complete_call(RenewSettings& settings, Session& session) {
     const bool lives =
         holder->state == lock::HolderState::held || holder->state == lock::HolderState::granted;
     const bool at_majority = 2 * holder->servers > session.servers();
-    const Millis left = std::min(holder->left, timing::kLongestQuorumLease);
+    const Millis left = std::min(holder->left.value_or(Millis(0)), timing::kLongestQuorumLease);
     if (lives && at_majority) put_back->lease_end = lock::lease_deadline(settings.asked_at, left);
   }
   settings.call.responsive = holder->responsive;
   settings.call.record = holder->record;
-  settings.left = holder->left;
+  settings.left = holder->left.value_or(Millis(0));
   if (!settings.ttl && holder->ttl > Millis(0)) settings.call.ttl = holder->ttl;
   return Done{};
 }

@@ -141,7 +141,7 @@ void explain_key(LockView& lock, const Session& session, const lock::LockName& n
     return;
   }
   const auto& holders = lock.snapshot->holders;
-  if (!holders.empty() && holders.front().left < Millis(0)) {
+  if (!holders.empty() && !holders.front().left) {
     lock.blocking_key = blocking_key_text(session, name);
   }
 }

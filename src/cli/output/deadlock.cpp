@@ -28,14 +28,6 @@ bool is_held_alone(const lock::Snapshot& seen, const Hold& hold) {
          seen.holders.front().limit == lock::Limit::exclusive();
 }
 
-BlockedHolder blocked(const Hold& hold, const lock::Waiter& waiter, const Record& record,
-                      const std::string& waits_for) {
-  std::string who = util::shortened(who_text(record), 60);
-  if (who.empty()) who = "owner " + util::shortened(util::printable(hold.owner), 40);
-  if (record.pid) who += util::format(" (pid {})", pid_and_place(record));
-  return {hold, std::move(who), waits_for, waiter.owner};
-}
-
 }  // namespace
 
 // From the locks of `held` to those that their waiters hold, and so on.
@@ -52,7 +44,8 @@ std::vector<BlockedHolder> find_deadlock(const ReadLock& read, const Hold& wante
     for (const lock::Waiter& waiter : seen->waiters) {
       const Record record = decode_record(waiter.record);
       for (const Hold& hold : record.holds) {
-        std::vector<BlockedHolder> chain{blocked(hold, waiter, record, step.hold.name)};
+        std::vector<BlockedHolder> chain{
+            {hold, process_phrase(record, hold.owner), step.hold.name, waiter.owner}};
         chain.insert(chain.end(), step.chain.begin(), step.chain.end());
         if (hold == wanted) return chain;
         if (!contains(steps, hold)) steps.push_back({hold, std::move(chain)});

@@ -102,7 +102,7 @@ Json holder_json(const lock::Holder& holder) {
                        {"traceparent", record.traceparent},
                        {"since", holder.since},
                        {"held_ms", null_if(holder.since.ms == 0, holder.held)},
-                       {"left_ms", null_if(holder.left < Millis(0), holder.left)},
+                       {"left_ms", holder.left},
                        {"ttl_ms", null_if(holder.ttl <= Millis(0), holder.ttl)},
                        {"entries", holder.entries},
                        {"mode", to_string(holder.limit.mode())},
@@ -123,12 +123,11 @@ Json silent_json(const lock::SilentServer& server) {
   return {{"server", server.server}, {"error", server.why}};
 }
 
-Json closure_json(const lock::Holder& closure) {
+Json closure_json(const lock::Closure& closure) {
   const Record by = decode_record(closure.record);
-  return {{"since", closure.since},  {"until", end_of_closure(closure)},
-          {"left_ms", closure.left}, {"host", by.host},
-          {"user", by.user},         {"reason", by.reason},
-          {"id", closure.owner}};
+  return {{"since", closure.since}, {"until", closure.until}, {"left_ms", closure.left},
+          {"host", by.host},        {"user", by.user},        {"reason", by.reason},
+          {"id", closure.id}};
 }
 
 Json failed_lock_json(const LockView& lock) {
@@ -408,10 +407,10 @@ std::string error_json(const Error& error, const Subject& subject, const ErrorDe
              {"message", error.text}};
   if (subject.name) inner["name"] = *subject.name;
   if (subject.owner) inner["owner"] = *subject.owner;
-  if (details.holder) {
-    const bool closed = details.holder->state == lock::HolderState::closed;
-    inner[closed ? "closed" : "holder"] =
-        closed ? closure_json(*details.holder) : holder_json(*details.holder);
+  if (const lock::Holder* holder = lock::holder_in(details.obstacle)) {
+    inner["holder"] = holder_json(*holder);
+  } else if (details.obstacle) {
+    inner["closed"] = closure_json(std::get<lock::Closure>(*details.obstacle));
   }
   return document({{"error", std::move(inner)}});
 }

@@ -70,11 +70,11 @@ struct Subject {
   std::optional<std::string> name{};
   std::optional<std::string> owner{};
 };
-// Where they are not the error's own: exit code and kind. `holder`: who holds a busy lock.
+// Where they are not the error's own: exit code and kind. `obstacle`: why the lock is busy.
 struct ErrorDetails {
   std::optional<int> code{};
   std::string_view kind{};
-  std::optional<lock::Holder> holder{};
+  std::optional<lock::Obstacle> obstacle{};
 };
 std::string error_json(const Error& error, const Subject& subject,
                        const ErrorDetails& details = {});

@@ -94,6 +94,10 @@ std::string typed_name(std::string_view name) {
   return (name.starts_with('-') ? "-- " : "") + util::printable(util::shell_quoted(name));
 }
 
+std::string process_phrase(const Record& record, const std::string& owner) {
+  return holder_name(record, owner) + pid_phrase(record);
+}
+
 std::string by_phrase(std::string_view record) {
   const std::string who = who_text(decode_record(record));
   return who.empty() ? "" : ", by " + who;
@@ -103,28 +107,23 @@ std::string in_seconds(Millis time) {
   return util::format("{}.{:03}", time.count() / 1000, time.count() % 1000);
 }
 
-lock::ServerTime end_of_closure(const lock::Holder& closure) {
-  return {closure.since.ms + (closure.held + closure.left).count()};
-}
-
-std::string closure_phrase(const lock::Holder& closure) {
+std::string closure_phrase(const lock::Closure& closure) {
   const Record by = decode_record(closure.record);
   const std::string who = who_text(by);
-  return util::format("closed until {}{}{}", utc_time(end_of_closure(closure)),
+  return util::format("closed until {}{}{}", utc_time(closure.until),
                       who.empty() ? "" : " by " + util::shortened(who, 60),
                       by.reason && !by.reason->empty() ? ": " + clipped(*by.reason, 200) : "");
 }
 
 std::string holder_phrase(const lock::Holder& holder, TimeStyle style,
                           std::optional<Millis> usual) {
-  if (holder.state == lock::HolderState::closed) return closure_phrase(holder);
   if (holder.state == lock::HolderState::cooldown) {
-    return "in its cool-down (--min-hold) for another " + util::format_duration(holder.left);
+    return "in its cool-down (--min-hold) for another " +
+           util::format_duration(holder.left.value_or(Millis(0)));
   }
   Record record = decode_record(holder.record);
-  std::string text =
-      util::format("held by {}{}{}{}", holder_name(record, holder.owner), pid_phrase(record),
-                   time_phrase(holder, style), usual_phrase(holder, style, usual));
+  std::string text = util::format("held by {}{}{}", process_phrase(record, holder.owner),
+                                  time_phrase(holder, style), usual_phrase(holder, style, usual));
   if (record.command) text += ": " + clipped(*record.command, 200);
   if (record.reason) text += util::format(" (reason: {})", clipped(*record.reason, 200));
   if (record.ending) text += util::format(" (ending, {})", clipped(*record.ending, 200));
@@ -138,8 +137,12 @@ std::string brief_holder_phrase(const lock::Holder& holder, std::optional<Millis
                           : holder_name(decode_record(holder.record), holder.owner) + expected;
 }
 
-std::string holder_phrase(const std::optional<lock::Holder>& holder) {
-  return holder ? holder_phrase(*holder, TimeStyle::start) : "held by another client";
+std::string obstacle_phrase(const std::optional<lock::Obstacle>& obstacle, TimeStyle style,
+                            std::optional<Millis> usual) {
+  if (!obstacle) return "held by another client";
+  const lock::Holder* holder = lock::holder_in(obstacle);
+  return holder != nullptr ? holder_phrase(*holder, style, usual)
+                           : closure_phrase(std::get<lock::Closure>(*obstacle));
 }
 
 std::string taker_phrase(const lock::Holder& holder) {

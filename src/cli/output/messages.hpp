@@ -17,29 +17,31 @@ std::string naming(std::string_view name, const std::string& text);
 // The NAME at the end of a command line that a message names: `nightly`, `'a b'`, `-- --all`.
 std::string typed_name(std::string_view name);
 
+struct Record;
+// `alice@web1 (pid 4711)`; the owner id where the record has neither user nor host.
+std::string process_phrase(const Record& record, const std::string& owner);
+
 // `for 2m3s` suffices in a line that is kept up to date; elsewhere `, since` a time follows.
 enum class TimeStyle { duration, start };
 
 // `held by alice@web1 (pid 4711) for 2m3s: make deploy (reason: release 7)`, or `for 2m3s, since
 // 2026-…Z`. With `usual`, how long runs usually take: `… for 2m3s, usually 4m, about 2m left: make
 // deploy`.
-std::string holder_phrase(const lock::Holder& holder, TimeStyle style,
+std::string holder_phrase(const lock::Holder& holder, TimeStyle style = TimeStyle::start,
                           std::optional<Millis> usual = {});
 
 // `closed until 2026-11-23T16:00:00Z by ann@ops1: database upgrade`
-std::string closure_phrase(const lock::Holder& closure);
+std::string closure_phrase(const lock::Closure& closure);
+
+// One of these two; `held by another client` if the obstacle is unknown.
+std::string obstacle_phrase(const std::optional<lock::Obstacle>& obstacle,
+                            TimeStyle style = TimeStyle::start, std::optional<Millis> usual = {});
 
 // `, by alice@web1`, of a record; empty when nothing is known.
 std::string by_phrase(std::string_view record);
 
-// When a closure ends, by the server's clock.
-lock::ServerTime end_of_closure(const lock::Holder& closure);
-
 // `alice@web1, usually 4m, about 2m left`; empty where nothing is known of what to expect.
 std::string brief_holder_phrase(const lock::Holder& holder, std::optional<Millis> usual);
-
-// With the start; `held by another client` where the holder is unknown.
-std::string holder_phrase(const std::optional<lock::Holder>& holder);
 
 // `by bob@web2 (owner 6f1c…, since 2026-11-21T02:53:00Z)`
 std::string taker_phrase(const lock::Holder& holder);

@@ -13,6 +13,10 @@ namespace {
 
 using Cells = std::vector<std::string>;
 
+std::string left_text(const lock::Holder& holder) {
+  return util::format_duration(holder.left.value_or(Millis(0)));
+}
+
 std::string clipped_line(const std::string& text, size_t width) {
   return util::shortened(util::printable(text), width) + "\n";
 }
@@ -35,11 +39,10 @@ std::string place_remark(const Record& record) {
   return util::format("{}[urgent {}] ", number, util::format_duration(record.urgent));
 }
 
-// In front of the command in a table: what the state alone does not show.
+// What the state of a holder does not say.
 std::string remark(const lock::Holder& holder) {
-  if (holder.state == lock::HolderState::closed) return {};
   if (holder.state == lock::HolderState::cooldown) {
-    return util::format("[free in {}] ", util::format_duration(holder.left));
+    return util::format("[free in {}] ", left_text(holder));
   }
   if (auto late = overdue(holder)) {
     return util::format("[overdue by {}{}] ", util::format_duration(*late),
@@ -48,29 +51,10 @@ std::string remark(const lock::Holder& holder) {
   return holder.responsive == lock::Responsive::no ? "[not renewed] " : "";
 }
 
-// Shows the first holder; `+2` is the number of further ones.
-Cells lock_cells(const LockView& lock) {
-  if (!lock.snapshot) return {lock.name, "error", "-", "-", "-", "-", lock.snapshot.error().text};
-  const lock::Snapshot& snapshot = *lock.snapshot;
-  std::string state(to_string(state_of(snapshot)));
-  const lock::Holder* shown = first_shown(snapshot);
-  if (shown == nullptr) return {lock.name, state, "-", "-", "-", waiting_count(lock), ""};
-  const Record record = decode_record(shown->record);
-  if (record.ending && state_of(snapshot) == LockState::held) state = "ending";
-  std::string who = who_or_dash(record);
-  if (snapshot.holders.size() > 1) who += util::format(" +{}", snapshot.holders.size() - 1);
-  std::string remarks = remark(*shown);
-  if (const auto& closure = snapshot.closure) {
-    remarks =
-        util::format("[closed for another {}] {}", util::format_duration(closure->left), remarks);
-  }
-  return {lock.name,
-          state,
-          who,
-          pid_text(record),
-          shown->since.ms == 0 ? "-" : util::format_duration(shown->held),
-          waiting_count(lock),
-          deadlock_remark(lock) + remarks + command_and_reason(record)};
+std::string command_and_reason(const Record& record) {
+  std::string text = record.command.value_or("");
+  if (!record.reason || record.reason->empty()) return text;
+  return util::format("{}{}({})", text, text.empty() ? "" : " ", *record.reason);
 }
 
 std::string holder_text(const Record& record) {
@@ -90,8 +74,8 @@ std::string own_mode(const lock::Holder& holder) {
 }
 
 std::string lease_text(const lock::Holder& holder) {
-  if (holder.left < Millis(0)) return "does not expire";
-  const std::string text = "ends in " + util::format_duration(holder.left);
+  if (!holder.left) return "does not expire";
+  const std::string text = "ends in " + left_text(holder);
   if (holder.responsive == lock::Responsive::no) return text + "; only rlock renew extends it";
   const Record record = decode_record(holder.record);
   if (!record.renews) return text + "; the command ends before (--no-renew)";
@@ -258,7 +242,7 @@ class Details {
 // `until 2026-…Z by ann@ops1: upgrade; closed 5m ago, at 2026-…Z; to open it: rlock open deploy; on
 // 3 of 5 servers`
 std::string closure_text(const std::string& name, const lock::Snapshot& snapshot) {
-  const lock::Holder& closure = *snapshot.closure;
+  const lock::Closure& closure = *snapshot.closure;
   std::string text = closure_phrase(closure).substr(std::string_view("closed ").size());
   const std::string since = age_and_time(closure.since, snapshot.now);
   text += util::format("{}{}; to open it: rlock open {}", since.empty() ? "" : "; closed ", since,
@@ -321,19 +305,35 @@ void add_quorum(Details& details, const lock::Snapshot& snapshot) {
 
 }  // namespace
 
-std::string waiting_count(const LockView& lock) {
-  const bool has_queue = lock.format == redis::Format::native;
-  return has_queue ? std::to_string(lock.snapshot->live_waiters) : "-";
-}
-
-std::string command_and_reason(const Record& record) {
-  std::string text = record.command.value_or("");
-  if (!record.reason || record.reason->empty()) return text;
-  return util::format("{}{}({})", text, text.empty() ? "" : " ", *record.reason);
-}
-
-std::string deadlock_remark(const LockView& lock) {
-  return lock.deadlock.empty() ? "" : "[deadlock] ";
+LockCells lock_cells(const LockView& lock) {
+  if (!lock.snapshot) {
+    return {.name = lock.name, .state = "error", .command = lock.snapshot.error().text};
+  }
+  const lock::Snapshot& snapshot = *lock.snapshot;
+  LockCells cells{.name = lock.name, .state = std::string(to_string(state_of(snapshot)))};
+  if (lock.format == redis::Format::native) cells.waiting = std::to_string(snapshot.live_waiters);
+  if (!lock.deadlock.empty()) cells.deadlock = "[deadlock] ";
+  const auto& closure = snapshot.closure;
+  if (closure) {
+    cells.remark = util::format("[closed for another {}] ", util::format_duration(closure->left));
+  }
+  if (snapshot.holders.empty() && !closure) return cells;
+  Record record;
+  if (snapshot.holders.empty()) {
+    record = decode_record(closure->record);
+    cells.held = difference(closure->since, snapshot.now);
+  } else {
+    const lock::Holder& holder = snapshot.holders.front();
+    record = decode_record(holder.record);
+    if (holder.since.ms != 0) cells.held = holder.held;
+    cells.remark += remark(holder);
+    if (record.ending && state_of(snapshot) == LockState::held) cells.state = "ending";
+  }
+  cells.who = who_or_dash(record);
+  if (snapshot.live_holders > 1) cells.who += util::format(" +{}", snapshot.live_holders - 1);
+  cells.pid = pid_text(record);
+  cells.command = command_and_reason(record);
+  return cells;
 }
 
 std::string status_table(const std::vector<LockView>& locks, size_t width) {
@@ -344,7 +344,12 @@ std::string status_table(const std::vector<LockView>& locks, size_t width) {
                {"FOR", 7},
                {"WAIT", 5},
                {"COMMAND"}});
-  for (const LockView& lock : locks) table.add(lock_cells(lock));
+  for (const LockView& lock : locks) {
+    const LockCells cells = lock_cells(lock);
+    table.add({cells.name, cells.state, cells.who, cells.pid,
+               cells.held ? util::format_duration(*cells.held) : "-", cells.waiting,
+               cells.deadlock + cells.remark + cells.command});
+  }
   return table.text(width);
 }
 
@@ -372,8 +377,8 @@ std::string holder_details(const lock::Holder& holder, size_t width) {
                              : "broken by an operator; it stays held until its process exits or "
                                "its lease ends");
   } else if (cooling) {
-    details.add("state", util::format("its command has ended; free in {} (--min-hold)",
-                                      util::format_duration(holder.left)));
+    details.add("state",
+                util::format("its command has ended; free in {} (--min-hold)", left_text(holder)));
   }
   return details.text();
 }

@@ -11,6 +11,17 @@
 // Text for people: lines of at most `width` characters, printable whatever a server sent.
 namespace rlock::cli {
 
+// What a table shows of a lock: its first holder, else its closure.
+struct LockCells {
+  std::string name, state, who = "-", pid = "-";  // `+2` behind `who`: further holders
+  std::optional<Millis> held{};
+  std::string waiting = "-";  // how many, where the format has a queue
+  // In front of the command: that there is a deadlock, and what the state does not say.
+  std::string deadlock{}, remark{};
+  std::string command{};  // with the reason, if one was given; or why the lock could not be read
+};
+LockCells lock_cells(const LockView& lock);
+
 // One line for each lock.
 std::string status_table(const std::vector<LockView>& locks, size_t width);
 
@@ -23,15 +34,6 @@ enum class NameColumn { hidden, shown };  // of one lock, of several
 // `servers`: how many a quorum has; a waiter that only some of them know is marked.
 std::string queue_table(std::span<const QueueView> queues, NameColumn name_column, size_t width,
                         uint64_t servers = 1);
-
-// How many wait for a lock that was read; `-` where its format has no queue.
-std::string waiting_count(const LockView& lock);
-
-// In front of the command, in a table; empty where there is no deadlock.
-std::string deadlock_remark(const LockView& lock);
-
-// The command, and the reason where one was given.
-std::string command_and_reason(const Record& record);
 
 std::string history_table(const History& lines, NameColumn name_column, size_t width);
 

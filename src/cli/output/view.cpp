@@ -49,9 +49,9 @@ bool Selection::lists(const lock::LockName& name) const {
 
 std::optional<Millis> overdue(const lock::Holder& holder) {
   if (holder.state != HolderState::held || holder.responsive == lock::Responsive::no) return {};
-  if (holder.ttl <= Millis(0) || holder.left < Millis(0)) return {};
+  if (holder.ttl <= Millis(0) || !holder.left) return {};
   const Millis interval = timing::renew_interval(holder.ttl);
-  const Millis late = holder.ttl - holder.left - interval;
+  const Millis late = holder.ttl - *holder.left - interval;
   if (late < interval / 2 || !decode_record(holder.record).renews) return {};
   return late;
 }
@@ -122,7 +122,7 @@ Millis longest_wait(const lock::Snapshot& snapshot) {
   return longest;
 }
 
-std::vector<Millis> expected_starts(const std::vector<lock::Holder>& holders,
+std::vector<Millis> expected_starts(const lock::Snapshot& present,
                                     const std::vector<lock::Waiter>& waiters, Millis usual) {
   constexpr size_t kMostWaiters = 128, kMostHolders = 1024;
   constexpr Millis kLongest{3'650LL * 24 * 60 * 60 * 1000};  // hostile numbers must not overflow
@@ -130,16 +130,19 @@ std::vector<Millis> expected_starts(const std::vector<lock::Holder>& holders,
     Millis end;
     uint64_t limit;
   };
-  if (holders.size() > kMostHolders) return {};
+  if (present.holders.size() > kMostHolders) return {};
   usual = std::min(usual, kLongest);
   std::vector<Run> runs;
-  for (const lock::Holder& holder : holders) {
-    const bool cooling =
-        holder.state == HolderState::cooldown || holder.state == HolderState::closed;
-    const Millis held = std::clamp(holder.held, Millis(0), kLongest);
-    const Millis left = cooling ? std::min(holder.left, kLongest) : usual - held;
-    runs.push_back({std::max(Millis(0), left), holder.limit.value()});
+  auto add = [&](Millis end, lock::Limit limit) {
+    runs.push_back({std::clamp(end, Millis(0), kLongest), limit.value()});
+  };
+  for (const lock::Holder& holder : present.holders) {
+    const bool cooling = holder.state == HolderState::cooldown;
+    add(cooling ? holder.left.value_or(Millis(0))
+                : usual - std::clamp(holder.held, Millis(0), kLongest),
+        holder.limit);
   }
+  if (present.closure) add(present.closure->left, lock::Limit::exclusive());
   std::vector<Millis> starts;
   Millis now{0};
   for (size_t i = 0; i < std::min(waiters.size(), kMostWaiters); ++i) {
@@ -159,11 +162,6 @@ std::vector<Millis> expected_starts(const std::vector<lock::Holder>& holders,
     runs.push_back({now + usual, limit});
   }
   return starts;
-}
-
-const lock::Holder* first_shown(const lock::Snapshot& snapshot) {
-  if (!snapshot.holders.empty()) return &snapshot.holders.front();
-  return snapshot.closure ? &*snapshot.closure : nullptr;
 }
 
 bool is_known(const LockView& lock) {

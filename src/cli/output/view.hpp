@@ -64,7 +64,7 @@ struct QueueView {
   std::string name;
   std::vector<lock::Waiter> waiters;
   std::vector<Millis> starts{};  // as of expected_starts(); empty: unknown
-  std::optional<lock::Holder> closure{};
+  std::optional<lock::Closure> closure{};
 };
 
 // The later one of the last success and the last failure: how long that run took.
@@ -78,12 +78,9 @@ Millis longest_hold(const lock::Snapshot& snapshot);
 Millis longest_wait(const lock::Snapshot& snapshot);
 
 // In how long the first waiters can expect the lock, if each run takes as long as `usual`.
-// `holders` includes the closure.
-std::vector<Millis> expected_starts(const std::vector<lock::Holder>& holders,
+// `present`: who holds the lock, and whether it is closed.
+std::vector<Millis> expected_starts(const lock::Snapshot& present,
                                     const std::vector<lock::Waiter>& waiters, Millis usual);
-
-// The holder that stands for the lock in a table: the first one, else the closure; null: neither.
-const lock::Holder* first_shown(const lock::Snapshot& snapshot);
 
 // Whether the server knows the lock: it is held, or was used within 30 days.
 bool is_known(const LockView& lock);

@@ -15,7 +15,7 @@ namespace {
 constexpr Millis kFreeShown{10'000};
 
 std::string id_of_closure(const lock::Snapshot& lock) {
-  return lock.closure ? lock.closure->owner : "";
+  return lock.closure ? lock.closure->id : "";
 }
 
 bool same_holder(const lock::Holder& a, const lock::Holder& b) {

@@ -152,18 +152,14 @@ Millis since(TimePoint then, TimePoint now) {
   return std::chrono::duration_cast<Millis>(now - then);
 }
 
-std::string state_text(const WatchedLock& watched) {
-  const LockView& lock = *watched.lock;
-  if (!lock.snapshot) return "error";
-  if (!lock.snapshot->silent.empty() && lock.snapshot->holders.empty()) return "unsure";
-  return std::string(to_string(state_of(*lock.snapshot)));
-}
-
-std::string holder_name(const WatchedLock& watched, const lock::Holder& holder) {
-  std::string who = who_text(decode_record(holder.record));
-  if (who.empty()) who = "?";
-  const uint64_t all = std::max<uint64_t>(1, watched.lock->snapshot->live_holders);
-  return all > 1 ? util::format("{} +{}", who, all - 1) : who;
+// Where some servers of a quorum did not answer, somebody may hold a lock that the others call
+// free.
+LockCells cells_of(const LockView& lock) {
+  LockCells cells = lock_cells(lock);
+  const bool unsure =
+      lock.snapshot && !lock.snapshot->silent.empty() && lock.snapshot->holders.empty();
+  if (unsure) cells.state = "unsure";
+  return cells;
 }
 
 // How long the present run is expected to go on, negative beyond the usual time; none where that is
@@ -175,37 +171,20 @@ std::optional<Millis> expected_left(const WatchedLock& watched, const lock::Hold
 
 // `~2m`: about as long as its runs usually take; `late 30s` beyond that; `2m` for a cool-down or a
 // closure, whose end is certain.
-std::string end_text(const WatchedLock& watched, const lock::Holder& holder) {
-  const bool certain =
-      holder.state == lock::HolderState::cooldown || holder.state == lock::HolderState::closed;
-  if (certain) return seconds(holder.left);
+std::string expected_end(const WatchedLock& watched) {
+  if (!watched.lock->snapshot) return "-";
+  const lock::Snapshot& lock = *watched.lock->snapshot;
+  if (lock.holders.empty()) return lock.closure ? seconds(lock.closure->left) : "-";
+  const lock::Holder& holder = lock.holders.front();
+  if (holder.state == lock::HolderState::cooldown) return seconds(holder.left.value_or(Millis(0)));
   const auto left = expected_left(watched, holder);
   if (!left) return "-";
   return *left >= Millis(0) ? "~" + seconds(*left) : "late " + seconds(-*left);
 }
 
-std::vector<std::string> cells_of(const WatchedLock& watched, TimePoint now) {
-  const std::string age = seconds(since(watched.at, now));
-  const LockView& lock = *watched.lock;
-  if (!lock.snapshot) {
-    return {lock.name, "error", "-", "-", "-", "-", age, lock.snapshot.error().text};
-  }
-  const std::string state = state_text(watched), waiting = waiting_count(lock);
-  const lock::Holder* shown = first_shown(*lock.snapshot);
-  if (shown == nullptr) return {lock.name, state, "-", "-", "-", waiting, age, ""};
-  return {lock.name,
-          state,
-          holder_name(watched, *shown),
-          shown->since.ms == 0 ? "-" : seconds(shown->held),
-          end_text(watched, *shown),
-          waiting,
-          age,
-          deadlock_remark(lock) + command_and_reason(decode_record(shown->record))};
-}
-
 LineStyle style_of(const WatchedLock& watched, const FrameInput& input) {
   if (watched.name.text() == input.cursor.selected) return LineStyle::selected;
-  const std::string state = state_text(watched);
+  const std::string state = cells_of(*watched.lock).state;
   if (state == "error" || state == "broken" || !watched.lock->deadlock.empty())
     return LineStyle::alarm;
   return state == "free" || input.state.outage ? LineStyle::faint : LineStyle::plain;
@@ -273,7 +252,12 @@ void add_table(Lines& lines, const FrameInput& input,
                {"COMMAND", 400, 8, 7}});
   const size_t first = std::min(input.cursor.top, locks.size());
   const size_t last = std::min(locks.size(), first + page_of(input));
-  for (size_t i = first; i < last; ++i) table.add(cells_of(*locks[i], input.now));
+  for (size_t i = first; i < last; ++i) {
+    const LockCells cells = cells_of(*locks[i]->lock);
+    table.add({cells.name, cells.state, cells.who, cells.held ? seconds(*cells.held) : "-",
+               expected_end(*locks[i]), cells.waiting, seconds(since(locks[i]->at, input.now)),
+               cells.deadlock + cells.command});
+  }
   const size_t margin = 2;
   const auto texts = table.lines(input.columns - margin);
   lines.push_back({"  " + texts.front(), LineStyle::title});

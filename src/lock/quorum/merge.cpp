@@ -319,8 +319,9 @@ Token agreed_token(const Replies<Snapshot>& replies, const std::string& owner) {
 }
 
 // For how long a majority has the lease, as far as the servers have answered.
-Millis agreed_left(const Replies<Snapshot>& replies, const std::string& owner, size_t majority) {
-  std::vector<Millis> left;
+std::optional<Millis> agreed_left(const Replies<Snapshot>& replies, const std::string& owner,
+                                  size_t majority) {
+  std::vector<std::optional<Millis>> left;
   for (const Snapshot* one : answers(replies)) {
     for (const Holder& holder : one->holders) {
       if (holder.owner == owner) left.push_back(holder.left);
@@ -355,10 +356,10 @@ void add_closure(Snapshot& all, const Replies<Snapshot>& replies) {
   uint64_t most = 0;
   for (const Snapshot* one : answers(replies)) {
     if (!one->closure) continue;
-    const Holder& closure = *one->closure;
-    if (++servers[closure.owner] <= most) continue;
-    most = servers[closure.owner];
-    all.closure = closure;
+    const uint64_t count = ++servers[one->closure->id];
+    if (count <= most) continue;
+    most = count;
+    all.closure = one->closure;
     all.closure->servers = most;
   }
 }

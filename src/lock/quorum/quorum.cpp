@@ -42,8 +42,8 @@ typename QuorumRequest<T>::Merge merged_by(const Quorum& quorum) {
   };
 }
 
-std::optional<std::string> id_of(const std::optional<Holder>& closure) {
-  return closure ? std::optional(closure->owner) : std::nullopt;
+std::optional<std::string> id_in(const std::optional<Closure>& closure) {
+  return closure ? std::optional(closure->id) : std::nullopt;
 }
 
 bool is_done(const std::optional<Result<ClosureReply>>& reply) {
@@ -311,7 +311,7 @@ InFlight<Forgotten> QuorumStore::forget(const ForgetCall& call) {
 // its own look.
 InFlight<ClosureReply> QuorumStore::set_closure(const ClosureCall& call) {
   return look_then<ClosureReply>(call.name, [this, call](const Look& look) {
-    const auto present = id_of(look.all.closure);
+    const auto present = id_in(look.all.closure);
     if (present && present != call.id && present != call.seen) {
       return ready<ClosureReply>(ClosureReply::changed);
     }
@@ -319,7 +319,7 @@ InFlight<ClosureReply> QuorumStore::set_closure(const ClosureCall& call) {
       if (!seen[i]) return ready<ClosureReply>(no_answer(store.server()));
       if (!*seen[i]) return ready<ClosureReply>(seen[i]->error());
       ClosureCall one = call;
-      one.seen = id_of((*seen[i])->closure);
+      one.seen = id_in((*seen[i])->closure);
       one.looked = (*seen[i])->now;
       return store.set_closure(one);
     };

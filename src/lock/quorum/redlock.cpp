@@ -14,7 +14,7 @@ void RedlockAcquire::on_granted(const Summary& totals, TimePoint now) {
 void RedlockAcquire::on_not_granted(const Summary& totals, TimePoint now) {
   const size_t majority = quorum_.majority();
   if (totals.answered() < majority) return cancel_try(too_few_answered(), now);
-  const bool contender_holds = totals.contender && totals.contender->servers >= majority;
+  const bool contender_holds = totals.contender_servers >= majority;
   if (!waits() && (contender_holds || params_.ties >= kMaxTies)) {
     return cancel_try(AcquireReply(Busy{totals.contender, 0}), now);
   }

@@ -11,10 +11,10 @@ namespace {
 
 constexpr uint64_t kMostDoublings = 5;
 
-const std::optional<Holder>& holder_in(const AcquireReply& reply) {
-  static const std::optional<Holder> none;
-  if (const auto* queued = std::get_if<Queued>(&reply)) return queued->holder;
-  if (const auto* busy = std::get_if<Busy>(&reply)) return busy->holder;
+const std::optional<Obstacle>& obstacle_in(const AcquireReply& reply) {
+  static const std::optional<Obstacle> none;
+  if (const auto* queued = std::get_if<Queued>(&reply)) return queued->obstacle;
+  if (const auto* busy = std::get_if<Busy>(&reply)) return busy->obstacle;
   return none;
 }
 
@@ -73,13 +73,12 @@ Summary summarize(const Replies<AcquireReply>& replies) {
   std::map<std::string, uint64_t> contenders;
   for (const AcquireReply* reply : answers(replies)) {
     add(summary, *reply);
-    const auto& holder = holder_in(*reply);
-    if (!holder) continue;
-    const uint64_t servers = ++contenders[holder->owner];
-    if (!summary.contender || servers > summary.contender->servers) {
-      summary.contender = holder;
-      summary.contender->servers = servers;
-    }
+    const auto& obstacle = obstacle_in(*reply);
+    if (!obstacle) continue;
+    const uint64_t servers = ++contenders[id_of(*obstacle)];
+    if (servers <= summary.contender_servers) continue;
+    summary.contender = obstacle;
+    summary.contender_servers = servers;
   }
   // A server that was down when it was forgotten still knows it.
   if (summary.forgotten.value == 0) return summary;
@@ -275,7 +274,7 @@ void QuorumAcquire::on_not_granted(const Summary& totals, TimePoint now) {
   if (totals.failures.times > 0 && totals.granted + totals.queued < majority) {
     return cancel_try(AcquireReply(totals.failures), now);
   }
-  const bool contender_holds = totals.contender && totals.contender->servers >= majority;
+  const bool contender_holds = totals.contender_servers >= majority;
   const bool in_line = totals.queued + totals.granted >= majority;
   if (waits() && in_line && contender_holds) {
     Queued place{params_.call.ticket, totals.position, totals.look_again, totals.contender,

@@ -29,8 +29,9 @@ struct Summary {
   std::optional<AlreadyDone> done{};
   FailedTooOften failures{};
   Token forgotten{};
-  std::optional<Holder>
-      contender{};  // the other owner with the most servers; `servers` says how many
+  // The obstacle at the most servers, and at how many.
+  std::optional<Obstacle> contender{};
+  uint64_t contender_servers = 0;
 
   size_t answered() const { return granted + queued + busy + refused; }
 };

@@ -82,7 +82,6 @@ lock::HolderState state_of(std::string_view word) {
   if (word == "granted") return lock::HolderState::granted;
   if (word == "revoked") return lock::HolderState::revoked;
   if (word == "cooldown") return lock::HolderState::cooldown;
-  if (word == "closed") return lock::HolderState::closed;
   return lock::HolderState::held;
 }
 
@@ -129,7 +128,7 @@ lock::Holder holder_of(Item item) {
   holder.token = {item["token"].count()};
   holder.since = {item["since"].number()};
   holder.held = std::max(Millis(0), span_of(item["held"]));
-  holder.left = span_of(item["left"]);
+  holder.left = std::max(Millis(0), span_of(item["left"]));
   holder.entries = item["entries"].count();
   holder.responsive = responsive_of(item["responsive"].text());
   holder.record = item["record"].text();
@@ -140,6 +139,24 @@ lock::Holder holder_of(Item item) {
 
 std::optional<lock::Holder> maybe_holder(Item item) {
   if (!item.is_array()) return std::nullopt;
+  return holder_of(item);
+}
+
+// A closure is stored as a holder whose lease ends with it.
+lock::Closure closure_of(Item item) {
+  const lock::ServerTime since{item["since"].number()};
+  const Millis left = std::max(Millis(0), span_of(item["left"]));
+  const Millis held = std::max(Millis(0), span_of(item["held"]));
+  return {string_of(item["owner"]),
+          since,
+          {bounded_span(since.ms).count() + (held + left).count()},
+          left,
+          string_of(item["record"])};
+}
+
+std::optional<lock::Obstacle> obstacle_of(Item item) {
+  if (!item.is_array()) return std::nullopt;
+  if (item["state"].text() == "closed") return closure_of(item);
   return holder_of(item);
 }
 
@@ -159,7 +176,7 @@ lock::Queued queued_of(Item item) {
   queued.ticket = {item["ticket"].count()};
   queued.position = item["position"].count();
   if (item["look_again"].number() > 0) queued.look_again = span_of(item["look_again"]);
-  queued.holder = maybe_holder(item["holder"]);
+  queued.obstacle = obstacle_of(item["holder"]);
   if (item["slice"].number() > 0) queued.slice = span_of(item["slice"]);
   queued.forgotten = {item["forgotten"].count()};
   return queued;
@@ -257,7 +274,7 @@ std::optional<lock::AcquireReply> decode_acquire(const redisReply& reply, Verdic
   if (item.word() == "queued") return queued_of(item);
   if (item.word() == "busy") {
     return lock::Busy{
-        maybe_holder(item["holder"]), item["waiters"].count(), {item["forgotten"].count()}};
+        obstacle_of(item["holder"]), item["waiters"].count(), {item["forgotten"].count()}};
   }
   if (item.word() == "done") return done_of(item);
   if (item.word() == "superseded") return superseded_of(item);
@@ -370,7 +387,7 @@ std::optional<lock::Snapshot> decode_snapshot(const redisReply& reply) {
   snapshot.last_grant = {item["last_grant"].count()};
   snapshot.now = {item["now"].number()};
   read_counts(snapshot, item);
-  snapshot.closure = maybe_holder(item["closure"]);
+  if (item["closure"].is_array()) snapshot.closure = closure_of(item["closure"]);
   if (const uint64_t number = item["newest"].count(); number > 0) {
     snapshot.newest = {number, {item["newest_at"].number()}, string_of(item["newest_record"])};
   }

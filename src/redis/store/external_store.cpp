@@ -23,7 +23,8 @@ lock::Holder holder_in(const redisReply& reply) {
   lock::Holder holder;
   if (owner.type == REDIS_REPLY_STRING) holder.owner.assign(owner.str, owner.len);
   holder.entries = static_cast<uint64_t>(std::max(0LL, reply.element[kEntries]->integer));
-  holder.left = bounded_span(reply.element[kLeft]->integer);
+  const Millis left = bounded_span(reply.element[kLeft]->integer);
+  if (left >= Millis(0)) holder.left = left;
   return holder;
 }
 
@@ -50,8 +51,7 @@ lock::Snapshot snapshot_of(ScriptReply& parsed) {
 
 // When a waiter looks again: after `retry` (0: no limit), or sooner if the lease ends sooner.
 Millis look_again(Millis retry, const lock::Holder& holder) {
-  Millis end = holder.left + Millis(1);
-  if (holder.left < Millis(0)) return retry > Millis(0) ? retry : Millis::max();
+  const Millis end = holder.left ? *holder.left + Millis(1) : Millis::max();
   return retry > Millis(0) ? std::min(retry, end) : end;
 }
 
@@ -149,7 +149,7 @@ lock::InFlight<lock::AcquireReply> ExternalStore::acquire(const lock::AcquireCal
     lock::Queued queued;
     queued.position = 0;
     queued.look_again = look_again(retry, *parsed.holder);
-    queued.holder = std::move(parsed.holder);
+    queued.obstacle = std::move(parsed.holder);
     return queued;
   };
   return this->call<lock::AcquireReply>(
