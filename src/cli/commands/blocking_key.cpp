@@ -8,8 +8,8 @@
 
 namespace rlock::cli {
 
-bool is_default_user(const redis::Server& server) {
-  return server.user.empty() || server.user == "default";
+bool is_default_user(const redis::Login& login) {
+  return login.user.empty() || login.user == "default";
 }
 
 std::string redis_cli(const redis::Server& server, const std::string& words) {

@@ -9,7 +9,7 @@
 
 namespace rlock::cli {
 
-bool is_default_user(const redis::Server& server);
+bool is_default_user(const redis::Login& login);
 
 // The command line that runs `words`, which are quoted already, on the server as the default user:
 // another one seldom has the rights. redis-cli asks for the password, which is never shown.

@@ -32,7 +32,7 @@ struct Version {
   auto operator<=>(const Version&) const = default;
 };
 
-std::string address_of(const redis::Server& server) {
+std::string address_of(const redis::Endpoint& server) {
   return util::shell_quoted(server.host + ":" + std::to_string(server.port));
 }
 
@@ -399,7 +399,7 @@ MaybeFinding round_trip(const ServerReport& report) {
   return warn(text, "each run waits for two round trips; use a server that is nearer");
 }
 
-bool is_local(const redis::Server& server) {
+bool is_local(const redis::Endpoint& server) {
   return server.is_unix() || server.host == "localhost" || server.host == "::1" ||
          server.host.starts_with("127.");
 }

@@ -50,8 +50,8 @@ Finding unreported(const std::string& what) {
               "look it up in the server's own documentation or console");
 }
 
-std::string comment(const redis::Server& server, std::string text) {
-  if (!is_default_user(server)) {
+std::string comment(const redis::Login& login, std::string text) {
+  if (!is_default_user(login)) {
     text += std::string(text.empty() ? "" : "; ") +
             "if the default user may not, add --user NAME --askpass for one who may";
   }

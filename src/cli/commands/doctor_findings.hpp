@@ -40,7 +40,7 @@ Finding not_tested(const std::string& command, const Error& error, const std::st
 const Error* failure_of(const redis::Failures& failures, std::string_view command);
 const char* remedy_for(const Error& error, const char* otherwise);
 // What to know before a command line is run; empty: nothing.
-std::string comment(const redis::Server& server, std::string text);
+std::string comment(const redis::Login& login, std::string text);
 
 Check named(const char* name, const Finding& finding);
 

@@ -47,7 +47,7 @@ NodeLine read_node_line(std::string_view text) {
   return line;
 }
 
-HostPort host_port_of(const Server& server) {
+HostPort host_port_of(const Endpoint& server) {
   return {server.host, server.port};
 }
 

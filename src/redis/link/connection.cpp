@@ -71,11 +71,11 @@ std::string code_of(std::string_view text) {
              : "an error";
 }
 
-Error denied(const Server& server, std::string_view why) {
+Error denied(const Endpoint& server, std::string_view why) {
   return {ErrorKind::denied, util::format("{} denied access: {}", server.label(), why)};
 }
 
-Error not_ready(const Server& server, std::string_view why, Cause cause = Cause::other) {
+Error not_ready(const Endpoint& server, std::string_view why, Cause cause = Cause::other) {
   return {ErrorKind::unavailable, util::format("{}: {}", server.label(), why), Retry::later,
           Answered::no, cause};
 }
@@ -184,12 +184,11 @@ std::string_view name_of(HandshakeStep step) {
 
 }  // namespace
 
-Error is_sentinel(const Server& server, const std::vector<std::string>& masters) {
-  Server sentinel = server;
+Error is_sentinel(Endpoint sentinel, const std::vector<std::string>& masters) {
   sentinel.db = 0;
   return {ErrorKind::config,
           util::format("{} is a Sentinel, which stores no locks: use {}/{}", sentinel.label(),
-                       url_of_kind(server, "+sentinel"),
+                       url_of_kind(sentinel, "+sentinel"),
                        masters.size() == 1 ? masters.front() : "MASTER"),
           Retry::never, Answered::yes, Cause::other_kind};
 }

@@ -47,7 +47,7 @@ std::optional<Error> check_member(const redisReply& reply, Durability durability
                                   const Server& server);
 
 // The error for a server that turns out to be a Sentinel. `masters`: those that it watches.
-Error is_sentinel(const Server& server, const std::vector<std::string>& masters);
+Error is_sentinel(Endpoint sentinel, const std::vector<std::string>& masters);
 
 // In the order of sending.
 enum class HandshakeStep { auth, select, role, set_name, ping, script, append_only, sync, uptime };
@@ -66,7 +66,7 @@ class Handshake {
 
   bool is_pending() const { return next_ < steps_.size(); }
   bool awaits_first() const { return next_ == 0; }
-  // Whether the server said that it knows Server::final_script.
+  // Whether the server said that it knows Policy::final_script.
   bool knows_final_script() const { return knows_final_script_; }
   // Whose answer comes next, while pending.
   HandshakeStep awaited() const { return steps_[next_]; }

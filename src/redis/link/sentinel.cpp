@@ -112,7 +112,7 @@ size_t count_existing(const std::vector<SentinelView>& views, size_t named) {
   return count;
 }
 
-Error no_sentinel(const Server& server) {
+Error no_sentinel(const Endpoint& server) {
   return {ErrorKind::config,
           util::format("{} is no Sentinel: use {}", server.label(), url_of_kind(server, "")),
           Retry::never, Answered::yes, Cause::other_kind};

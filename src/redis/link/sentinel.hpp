@@ -57,7 +57,7 @@ std::map<std::string, KnownSentinel> known_sentinels(const std::vector<SentinelV
 size_t count_existing(const std::vector<SentinelView>& views, size_t named);
 
 // The error for a server behind redis+sentinel:// that turns out to be none.
-Error no_sentinel(const Server& server);
+Error no_sentinel(const Endpoint& server);
 
 // Finds the current master: asks all sentinels that the user named at once, and elects. If these
 // are no majority of those that exist, the others are asked, too. Driven like a lock::Request.

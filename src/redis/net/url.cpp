@@ -318,7 +318,7 @@ Status check_distinct(const std::vector<Url>& urls) {
 
 }  // namespace
 
-std::string Server::label() const {
+std::string Endpoint::label() const {
   std::string text = path;
   if (!is_unix()) {
     bool v6 = host.find(':') != std::string::npos;
@@ -329,18 +329,17 @@ std::string Server::label() const {
   return text + (is_unix() ? "?db=" : "/") + std::to_string(db);
 }
 
-bool contains_password(const Server& server, std::string_view text) {
+bool contains_password(const Login& login, std::string_view text) {
   const auto has = [&](const std::string& password) {
     return !password.empty() && text.find(password) != text.npos;
   };
-  return has(server.password) || (server.secret != nullptr && has(server.secret->current()));
+  return has(login.password) || (login.secret != nullptr && has(login.secret->current()));
 }
 
-std::string url_of_kind(const Server& server, std::string_view kind) {
-  Server at = server;
-  at.db = 0;
+std::string url_of_kind(Endpoint server, std::string_view kind) {
+  server.db = 0;
   const bool is_tls = server.security == Security::tls;
-  return util::format("{}{}://{}", is_tls ? "rediss" : "redis", kind, at.label());
+  return util::format("{}{}://{}", is_tls ? "rediss" : "redis", kind, server.label());
 }
 
 std::string joined_labels(const std::vector<Server>& servers) {

@@ -22,37 +22,51 @@ class MemberRegistry;
 class Secret;
 class Tls;
 
-// The address of one server, and how to log in there.
-struct Server {
+// Where a server is, as its URL says.
+struct Endpoint {
   std::string host;  // name or numeric address; IPv6 without brackets
   int port = 6379;
-  std::string path;                     // of the unix socket; empty: TCP
-  Security security = Security::plain;  // that its URL asks for
-  std::string user;                     // empty: the default user
-  std::string password;
-  // Why a password that is there is not for this server, for the message that it requires one.
-  std::string unused_login;
-  std::shared_ptr<Secret> secret;  // a password that may change, read at each connect; may be null
+  std::string path;  // of the unix socket; empty: TCP
+  Security security = Security::plain;
   int db = 0;
-  // Checked at each connect: a former master must not be taken for the master.
-  Role role = Role::any;
-  Millis connect_timeout{2000};
-  std::shared_ptr<const Tls> tls;  // null: plain, or not opened yet
-  // Shared by the copies, so that a further connection survives a silent name server; may be null.
-  std::shared_ptr<AddressMemory> addresses;
-  // Shared by all servers of a quorum, which are checked as members (redis/link/connection.hpp).
-  // Null for a server that is not part of a quorum.
-  std::shared_ptr<MemberRegistry> members;
-  // Of `local:`: called before each connect, starts the server if none is running, and may take a
-  // connect timeout. Null for a server elsewhere.
-  std::function<Status(const Server&)> revive;
-  // The SHA-1 of the script that a member's connection is asked about when it is made: the one that
-  // releases. Empty: none.
-  std::string final_script;
 
   bool is_unix() const { return !path.empty(); }
   // `db1:6379`, `[::1]:6379`, `/run/redis.sock`, with `/2` for another database: never a password.
   std::string label() const;
+};
+
+// As whom rlock logs in there.
+struct Login {
+  std::string user;  // empty: the default user
+  std::string password;
+  // Why a password that is there is not for this server, for the message that it requires one.
+  std::string unused_login;
+  std::shared_ptr<Secret> secret;  // a password that may change, read at each connect; may be null
+};
+
+struct Server;
+
+// What a connection does and checks before it is used.
+struct Policy {
+  // Checked at each connect: a former master must not be taken for the master.
+  Role role = Role::any;
+  // Shared by all servers of a quorum, which are checked as members (redis/link/connection.hpp).
+  // Null for a server that is not part of a quorum.
+  std::shared_ptr<MemberRegistry> members;
+  // The SHA-1 of the script that a member's connection is asked about when it is made: the one that
+  // releases. Empty: none.
+  std::string final_script;
+  // Of `local:`: called before each connect, starts the server if none is running, and may take a
+  // connect timeout. Null for a server elsewhere.
+  std::function<Status(const Server&)> revive;
+};
+
+// A server, and how to connect to it.
+struct Server : Endpoint, Login, Policy {
+  Millis connect_timeout{2000};
+  std::shared_ptr<const Tls> tls;  // null: plain, or not opened yet
+  // Shared by the copies, so that a further connection survives a silent name server; may be null.
+  std::shared_ptr<AddressMemory> addresses;
 };
 
 struct SentinelGroup {
@@ -67,11 +81,11 @@ struct ClusterSeeds {
 
 using ServerTarget = std::variant<Server, SentinelGroup, ClusterSeeds>;
 
-// Whether `text` contains the server's password.
-bool contains_password(const Server& server, std::string_view text);
+// Whether `text` contains the password.
+bool contains_password(const Login& login, std::string_view text);
 
 // The URL of that server if it is of another kind: `redis+sentinel://db1:26379` with `+sentinel`.
-std::string url_of_kind(const Server& server, std::string_view kind);
+std::string url_of_kind(Endpoint server, std::string_view kind);
 
 // `h1:26379,h2:26379`.
 std::string joined_labels(const std::vector<Server>& servers);
