@@ -3,7 +3,7 @@
 load helpers/helpers
 
 top=$BATS_TEST_DIRNAME/../..
-pages=("$top/man/rlock.1" "$top/man/rlock.toml.5" "$top"/man/rlock-{guarantees,protocol,recipes}.7)
+pages=("$top/man/rlock.1" "$top/man/rlock.toml.5" "$top"/man/rlock-{guarantees,protocol,recipes,stability}.7)
 
 # commands: the command words that --help lists.
 commands() { rlock --help | sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p'; }
@@ -83,7 +83,7 @@ options() { rlock "$1" --help | sed -n 's/^  \(-., \|    \)\(--[a-z-]*\).*/\2/p'
   cmake --install "$build" --prefix "$here/prefix" >log 3>&-
   share=prefix/share
   for file in prefix/bin/rlock $share/man/man1/rlock.1 $share/man/man5/rlock.toml.5 \
-    $share/man/man7/rlock-{guarantees,protocol,recipes}.7 $share/bash-completion/completions/rlock \
+    $share/man/man7/rlock-{guarantees,protocol,recipes,stability}.7 $share/bash-completion/completions/rlock \
     $share/zsh/site-functions/_rlock $share/fish/vendor_completions.d/rlock.fish \
     $share/doc/rlock/LICENSE $share/doc/rlock/README.md $share/doc/rlock/CHANGELOG.md; do
     [ -s "$file" ] || fail "$file is not there: $(cat log)"
@@ -133,7 +133,7 @@ only_one() {
 @test "the manual as HTML: every page is there, and every link between and inside the pages leads somewhere" {
   command -v mandoc >/dev/null || skip "mandoc is not installed: apt install mandoc"
   "$top/packaging/html_manual.py" html
-  for page in index.html rlock.1.html rlock.toml.5.html rlock-{guarantees,protocol,recipes}.7.html; do
+  for page in index.html rlock.1.html rlock.toml.5.html rlock-{guarantees,protocol,recipes,stability}.7.html; do
     while read -r link; do
       file=${link%%#*}
       [ -s "html/${file:-$page}" ] || fail "$page: $link"
