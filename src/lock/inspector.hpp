@@ -36,8 +36,8 @@ using ForceReply = std::variant<Forced, NotHeld, NoMatch, RetryNow>;
 
 // ---- close, open ----
 
-// While a lock is closed nothing is granted but to AcquireCall::while_closed; who holds it goes on.
-// Changes nothing unless the closure is the one that the caller has seen.
+// While a lock is closed, only AcquireCall::while_closed is granted it. Holders keep running.
+// Changes nothing if the closure differs from what the caller has seen.
 struct ClosureCall {
   LockName name;
   std::optional<std::string> id{};    // of the new closure; none: opens the lock
@@ -147,7 +147,7 @@ struct Run {
   std::string result;  // as the release gave it; `-`: unknown
   std::string record{};
   std::string note{};    // of the operator who broke the lock, or its cool-down
-  ServerTime renewed{};  // the last renewal of one that expired, `until` its lease ended; else 0
+  ServerTime renewed{};  // the last renewal of a run whose lease expired at `until`; else 0
 };
 // Acquisitions that were refused or timed out between two runs.
 struct Skips {
@@ -213,8 +213,8 @@ class LockInspector {
   }
   // Names of the locks under the prefix, a page at a time; cursor empty for the first.
   virtual InFlight<NamesPage> list_names(const std::string& cursor) = 0;
-  // The cursor at which list_names() goes on if the server of the page at `cursor` is not
-  // reachable; empty if there is no other server.
+  // Returns the cursor at which list_names() continues if the server of the page at `cursor` is
+  // not reachable; empty if there is no other server.
   virtual std::string cursor_past_server(const std::string& /*cursor*/) const { return {}; }
   // The address for messages, without a password.
   virtual std::string server() const = 0;

@@ -16,8 +16,8 @@
 
 namespace rlock::lock {
 
-// A request in flight: it never blocks; its driver polls for it. Destroying one that is not
-// done abandons it: the server may or may not have carried it out.
+// A request in flight: it never blocks; its driver polls for it. Destroying an
+// unfinished request abandons it: the server may or may not have carried it out.
 class Request {
  public:
   virtual ~Request() = default;
@@ -97,7 +97,7 @@ class FollowedReply final : public Reply<U> {
   std::optional<TimePoint> began_;
 };
 
-// A request and the one that `next` makes of its result, or of its error, and of the time it took.
+// A request, and then the request that `next` makes of its result or error and of the time it took.
 template <class U, class T>
 InFlight<U> then(InFlight<T> first, typename FollowedReply<T, U>::Next next) {
   return std::make_unique<FollowedReply<T, U>>(std::move(first), std::move(next));
@@ -231,7 +231,7 @@ struct AcquireCall : Claim {
 
 struct Granted {
   Token token{};
-  std::optional<Owner> owner{};  // where a try has an owner of its own: the one that holds the lock
+  std::optional<Owner> owner{};  // the owner that holds the lock, if a try has its own owner
   uint64_t slot = 0;             // of several holders: from 1, unique among them; else 0
   Token forgotten{};             // with `once`: marks up to here are void, wherever they are
   // Claim::replicas: why too few have confirmed it. Nothing may run before they have
@@ -320,7 +320,7 @@ enum class Renewal { extended, put_back };
 enum class LostHow {
   deleted,   // by hand, or evicted
   taken,     // another owner was granted it since
-  full,      // no room beside those who hold it now
+  full,      // no room next to the present holders
   expired,   // the lease ended, and this call brought no token to put it back
   released,  // by this owner id
   forced,    // broken by an operator
@@ -375,8 +375,8 @@ struct ReleaseCall {
   ReleaseHow how = ReleaseHow::released;
   std::optional<OnceResult> once{};
   uint64_t replicas = 0;  // as of Claim
-  // Of an outer run: its hold, so that the run is in the history also if the server has lost that.
-  // Not sent over a quorum, most of whose servers may have it.
+  // The hold of an outer run, so that its run is in the history even if the server lost the hold.
+  // Not sent over a quorum, because most of its servers may have it.
   Token run{};
   std::string record{};
 };
@@ -408,7 +408,7 @@ enum class CancelReply { was_queued, was_granted, not_found, still_holds };
 
 enum class Wake { woken, slept };
 
-// Where a grant stands. Of a quorum: at a majority, or at all its servers. one_master: over
+// How far a grant reaches. In a quorum: a majority, or all its servers. one_master: over
 // Sentinel, whose failover may lose it.
 enum class GrantReach { majority, everywhere, one_master };
 

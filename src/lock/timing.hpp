@@ -196,7 +196,7 @@ inline constexpr Millis kShortestRequest{1000};
 
 // ---- ending the command ----
 
-// A command that goes on after a request to stop is reported after --kill-after, but not earlier.
+// A command still running after a request to stop is reported after --kill-after, but not earlier.
 inline constexpr Millis kUnheededAfter{1000};
 // Requests to stop within this time of the first one are one request: timeout(1) sends two, GNU
 // parallel three.
@@ -205,8 +205,8 @@ inline constexpr Millis kOneRequest{500};
 inline constexpr Millis kGuardSettle{50};
 // The interval between looks at processes of other users, whose end no event reports.
 inline constexpr Millis kRefusedLook{500};
-// How long a guard goes on when rlock is gone, the lease is over and no process dies any more. It
-// has nobody to report to.
+// How long a guard continues when rlock is gone, the lease has expired and no process dies any
+// more. It can report to no process.
 inline constexpr Millis kOrphanedGuardTime{5000};
 // A guard that makes no progress with an ending for so long is stopped or starved.
 inline constexpr Millis kGuardProgress{50};
@@ -219,7 +219,7 @@ inline constexpr Millis kSignalTime{5000};
 // longer.
 inline constexpr Millis kReapTime{2};
 inline constexpr Millis kLongReapTime{100};
-// Where nobody dies any more, a walk that kills may take longer than a round.
+// When no process dies any more, a walk that kills may take longer than a round.
 inline constexpr Millis kDeepWalk{500};
 // One round of killing, before its caller looks after other things again.
 inline constexpr Millis kKillRound{20};

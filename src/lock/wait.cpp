@@ -298,7 +298,7 @@ std::optional<Result<WaitResult>> WaitLoop::pause_before_retry(WaitState& state,
 // A transient error costs no position in the queue; a permanent one ends the acquisition.
 std::optional<Result<WaitResult>> WaitLoop::recover(WaitState& state, Error error) {
   TimePoint now = poller_.now();
-  // The servers of the lock have answered: the wait goes on until they agree on a master.
+  // The servers of the lock have answered: the wait continues until they agree on a master.
   if (error.cause == Cause::failover) state.answered = now;
   state.reached = error.answered = std::max(error.answered, state.reached);
   state.failures.note(error.cause, now);

@@ -28,7 +28,7 @@ struct WaitLimits {
 struct Acquired {
   Token token;
   TimePoint sent_at;     // before the request that was granted: where the lease counts from
-  Owner owner;           // who holds it: the caller's, or that of the try which won
+  Owner owner;           // the holder: the caller's owner id, or that of the try which won
   uint64_t slot = 0;     // as granted
   TimePoint asked_at{};  // when the acquisition began
   std::optional<Error> unconfirmed{};  // as of Granted
@@ -49,7 +49,7 @@ class WaitObserver {
   // That request, or a later one, has brought no grant.
   virtual void not_granted() {}
   virtual void queued(const Queued&) {}
-  // The time in the queue after which queued() is called again, if the wait goes on.
+  // The time in the queue after which queued() is called again, if the wait continues.
   virtual Millis ask_again_after() const { return Millis::max(); }
   virtual void transient_error(const Error&) {}
   // The same, of a server that is away: tried again until then.
@@ -84,7 +84,7 @@ class WaitLoop {
     WaitLimits limits;
     TimePoint started;
     std::optional<TimePoint> answered{};  // the last answer of the server
-    Answered reached = Answered::no;      // also if it was an error
+    Answered reached = Answered::no;      // an error counts too
     Failures failures{};
     std::optional<Obstacle> obstacle{};
     TimePoint queued_at{};                   // when the server described it

@@ -1,4 +1,4 @@
--- atomicity: reads a number, spends some time, and writes it back one greater. Where scripts run concurrently, one of
+-- atomicity: reads a number, spends some time, and writes it back one greater. If scripts run concurrently, one of
 -- two increments is lost.
 -- KEYS: a hash. Returns: the number written
 -- If PEXPIRE is denied, the script ends here and leaves nothing.

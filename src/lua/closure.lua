@@ -7,7 +7,7 @@
 --   id, ends  to close the lock: the new closure's id, and until when
 -- Replies:
 --   closed, opened
---   changed  the closure is not the one that was seen, or its end has come: nothing was changed
+--   changed  the closure differs from what was seen, or it has expired: nothing was changed
 local seen, record, id, ends = args.seen, args.record, args.id, tonumber(args.ends or 0)
 
 local denied_command = denial()

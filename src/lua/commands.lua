@@ -1,6 +1,6 @@
 -- Every command that the scripts of the native format run, and BLPOP, each with arguments that the server takes: newer
 -- ones check their number where a script asks what an ACL allows. A command that needs memory comes first: after another
--- write a full server no longer refuses it. Where one is denied, another still lets the keys end: ENDS is a time in ms.
+-- write a full server no longer refuses it. If one is denied, another still lets the keys expire: ENDS is a time in ms.
 local function commands_on(set, hash, list, ends)
   return {
     {'ZADD', set, 1, 'a'}, {'PEXPIREAT', set, ends}, {'PEXPIRE', set, 60000}, {'PTTL', set}, {'EXISTS', set}, {'TIME'},

@@ -14,7 +14,7 @@ LONGEST_KEPT = 4096       -- the record of a success is not kept where its row i
 SWEEP = 256               -- removed by one script, of holders, waiters and tombstones each
 MOST_SLOTS = 1024         -- of holders that are numbered
 CLOSED = '~closed'        -- the closure of a lock: a holder that is none
-AHEAD = 31536000000000    -- us: a year, by which who may pass a closure stands before all others
+AHEAD = 31536000000000    -- us: a year, by which a waiter that may pass a closure is ahead of all others
 -- Kinds of tombstones: the larger one replaces the smaller. After EXPIRED and REQUEUED the owner may come back. DONE: another
 -- has done the work of a waiter, or it failed too often; SUPERSEDED: a newer waiter replaced this one.
 EXPIRED = 0

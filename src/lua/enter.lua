@@ -22,7 +22,7 @@ local function placed(ticket)
   return passes and math.max(1, ticket - AHEAD) or ticket
 end
 
--- Tickets grow with time, and in the queue also if the clock was set back.
+-- Tickets grow with time, and in the queue even if the clock was set back.
 local function next_ticket()
   return math.max(now_us, (call('ZRANGE', QUEUE, -1, -1, 'WITHSCORES')[2] or 0) + 1)
 end

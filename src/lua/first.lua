@@ -4,7 +4,7 @@
 -- Arguments:
 --   owner, record  the record now says who moved it
 -- Replies:
---   moved   also if it was at the head before
+--   moved   even if it was at the head before
 --   holds, absent
 local owner = args.owner
 

@@ -15,7 +15,7 @@ local function last_ended()
   local live = call('ZCOUNT', HOLDERS, '(' .. now, '+inf') - (closed_until() and 1 or 0)
   local holder = live == 1 and some_holder()
   local line = holder and holder.state ~= 'cooldown' and read_line(holder.owner)
-  -- Where only nested runs are left, the run that has this token has ended.
+  -- If only nested runs are left, the run that has this token has ended.
   if line and line.token ~= 0 and live_entries(line)['0'] then return line.token - 1 end
   return math.max(memory.last, now_us)
 end

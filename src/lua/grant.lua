@@ -13,8 +13,8 @@ local function note_grant(token, line)
   extend_lasts(line)
 end
 
--- Makes `owner` a holder with a new token until `ends`. Its slot is the least number from 1 that no other holder has. Where a
--- holder fits, one is free up to its own limit. Over a quorum the grant counts only once the majority's token is written back
+-- Makes `owner` a holder with a new token until `ends`. Its slot is the least number from 1 that no other holder has. If a
+-- holder fits, a slot is free up to its own limit. Over a quorum the grant counts only once the majority's token is written back
 -- (renew): the grant of one server does not show that anybody had the lock.
 local function grant(owner, line, ends, stamp)
   line.token, line.since, line.entries = issue(), now, '0:' .. ends

@@ -58,7 +58,7 @@ local function extend(held)
   end
   local entries = live_entries(line)
   entries[entry] = math.max(entries[entry] or 0, lease_of(entry))
-  -- Writes the token of the majority back, also where that was missed.
+  -- Writes the token of the majority back, even if an earlier renewal missed that.
   local missed = line.state == 'granted' and token > 0 and token <= greatest and stamp_of(owner) > 0
   if stamp > 0 or missed then
     line.token = token

@@ -3,7 +3,7 @@
 #include <string_view>
 
 // The scripts of the native protocol and of other clients' formats, embedded at build time from the
-// .lua files beside this header.
+// .lua files next to this header.
 namespace rlock::lua {
 
 struct Script {

@@ -14,8 +14,8 @@ local function outnumbered(newest)
   return {'superseded', record = newest.record, number = newest.token, granted = newest.granted}
 end
 
--- The reply to an owner that is older than one that waits, or than one that was granted the lock before. An owner with a ticket
--- comes back: it was swept, or a newer one took its place, and has the same ticket.
+-- The reply to an owner that is older than a waiting owner, or than an owner that was granted the lock before. An owner with a
+-- ticket comes back: it was swept, or a newer owner took its place and has the same ticket.
 local function superseded_reply()
   local number, newest, waits = newest_number(), read_mark('newest'), read_waits()
   local ticket = tonumber(args.ticket or math.huge)
@@ -55,8 +55,8 @@ local function take_over()
   return ticket
 end
 
--- An older one that has come since the grant must not run after this one. TOKEN stands in the place of a ticket, which a client
--- does not have that was granted the lock at once.
+-- An older owner that has come since the grant must not run after this owner. TOKEN stands in for a ticket, which a client does not
+-- have if it was granted the lock immediately.
 local function note_newest(token)
   local number = newest_number()
   if not number then return note_claim(owner, record, tonumber(args.ticket or token)) end

@@ -11,7 +11,7 @@ end
 -- The kind of an owner's tombstone that still counts, or nil.
 local function tombstone(owner) return kind_of(call('ZSCORE', RELEASED, owner)) end
 
--- Where an owner ended twice the larger kind and the later time stay.
+-- If an owner ended twice, the larger kind and the later time stay.
 local function add_tombstone(owner, kind, lease_end)
   local before = call('ZSCORE', RELEASED, owner)
   local kept_until = math.max(now + TOMBSTONE, lease_end or 0, before and math.floor(before / 16) or 0)

@@ -36,7 +36,7 @@ class Fd {
 // does more than `most` bytes.
 Result<std::string> read_to_end(const Fd& file, size_t most);
 
-// Writes a file beside `path` and renames it, so that no reader ever sees half of it.
+// Writes a file next to `path` and renames it, so that no reader ever sees half of it.
 // Its name does not end as that of `path` does. ErrorKind::system says what failed.
 Status replace_file(const std::string& path, std::string_view text);
 

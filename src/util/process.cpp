@@ -70,7 +70,7 @@ class StatusFile {
 // While it is walked a chain may change, but never grow without end.
 constexpr int kDeepest = 256;
 
-// Another process with that number began after the one that had it at `then` was gone.
+// Another process with that number began after the process that had it at `then` was gone.
 bool born_by(const ProcessStat& stat, TimePoint then) noexcept {
   const auto ticks = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
   const auto since_boot = std::chrono::duration_cast<Millis>(then.time_since_epoch());
@@ -94,7 +94,7 @@ int highest_tried() {
 bool close_if_inherited(int fd) {
   const int flags = fd > 2 ? fcntl(fd, F_GETFD) : -1;
   if (flags >= 0 && (flags & FD_CLOEXEC) == 0) close(fd);
-  return true;  // as a visitor: goes on
+  return true;  // lets the visit continue
 }
 
 constexpr int kRestarts = 8;

@@ -9,7 +9,7 @@
 
 namespace rlock::util {
 
-// Where chance enters: the system's in the program, a printed seed in the tests.
+// A source of chance: the system's in the program, a printed seed in the tests.
 class Random {
  public:
   virtual ~Random() = default;

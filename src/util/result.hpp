@@ -26,7 +26,7 @@ enum class ErrorKind {
 // fault).
 enum class Retry { never, later };
 
-// Whether a server of the lock replied: one that refuses, or is not ready, has answered.
+// Whether a server of the lock replied. A server that refuses, or is not ready, has answered.
 // (--fail-open)
 enum class Answered { no, yes };
 

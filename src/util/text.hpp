@@ -70,7 +70,7 @@ constexpr std::string_view take_until(std::string_view& text, char mark) {
 bool matches(std::string_view pattern, std::string_view text);
 
 // The integer that all of `text` is: digits, after a `-` where T is signed; nothing else. nullopt
-// also where T has no room for it.
+// even if only T has no room for it.
 template <std::integral T>
 std::optional<T> parse_number(std::string_view text, int base = 10) {
   T value{};

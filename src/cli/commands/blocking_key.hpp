@@ -12,7 +12,7 @@ namespace rlock::cli {
 bool is_default_user(const redis::Login& login);
 
 // The command line that runs `words`, which are quoted already, on the server as the default user:
-// another one seldom has the rights. redis-cli asks for the password, which is never shown.
+// another user rarely has the rights. redis-cli asks for the password, which is never shown.
 std::string redis_cli(const redis::Server& server, const std::string& words);
 
 // `the key job is a hash without an expiry, which rlock did not write; if no program needs it:

@@ -193,7 +193,7 @@ std::string opened_text(const std::vector<ClosureResult>& results) {
     const std::string name = in_quotes(result.name.text());
     text += result.before ? util::format("opened {}\n", name)
                           : util::format("{} is open already\n", name);
-    // Where it was closed there, it still is.
+    // If the lock was closed on such a server, it still is.
     for (const lock::SilentServer& silent : result.after.silent) {
       text += util::format("  no answer from {}\n", util::printable(silent.server));
     }

@@ -36,7 +36,7 @@ std::string address_of(const redis::Endpoint& server) {
   return util::shell_quoted(server.host + ":" + std::to_string(server.port));
 }
 
-// Changes the settings ("NAME VALUE"), also for the time after a restart of the server.
+// Changes the settings ("NAME VALUE") so that they outlast a restart of the server.
 std::string config_set(const ServerReport& report, std::initializer_list<const char*> settings) {
   std::string text;
   for (const char* setting : settings) {

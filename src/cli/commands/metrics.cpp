@@ -169,8 +169,8 @@ Result<Collected> collect(Session& session, const MetricsSettings& settings) {
   return all;
 }
 
-// A device or a pipe would be missed by others. A link is not followed, either: who may write in
-// its folder could have anything replaced.
+// Others would miss a device or a pipe. A link is not followed either, because a user with write
+// access to its folder could have anything replaced.
 Status check_replaceable(const std::string& path) {
   struct stat info {};
   if (lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) return Done{};

@@ -173,7 +173,7 @@ class WatchScreen {
     was_lost_ = lost;
   }
 
-  // Where the user wants to leave, as loop(); SIGHUP where the terminal is gone.
+  // The exit code if the user wants to leave, as loop(); SIGHUP if the terminal is gone.
   std::optional<int> follow_keys(TimePoint now) {
     auto bytes = screen_.read_keys();
     if (!bytes) return SIGHUP;

@@ -35,8 +35,8 @@ bool wait_writable(int fd, TimePoint until) {
   return ready > 0 && (waited.revents & POLLOUT) != 0;
 }
 
-// 0, or the errno of the write that failed. Waits for the reader also where the caller left the
-// descriptor non-blocking.
+// Returns 0, or the errno of the write that failed. Waits for the reader even if the caller left
+// the descriptor non-blocking.
 int write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     ssize_t n = write(fd, text.data(), text.size());
@@ -95,7 +95,7 @@ std::string message_line(std::string_view message, Weight weight) {
 
 Status print(std::string_view text, WithoutReader without_reader) {
   if (text.empty()) return Done{};
-  // A descriptor that rlock inherits is not close-on-exec; one that was closed is /dev/null by now.
+  // An inherited descriptor is not close-on-exec. A closed descriptor is /dev/null by now.
   const bool was_closed = (fcntl(STDOUT_FILENO, F_GETFD) & FD_CLOEXEC) != 0;
   const int error = was_closed ? EBADF : write_all(STDOUT_FILENO, text);
   if (error == 0 || (error == EPIPE && without_reader == WithoutReader::ignored)) return Done{};

@@ -8,11 +8,11 @@
 #include "cli/output/record.hpp"
 #include "cli/output/view.hpp"
 
-// Runs that wait for each other: each waits for a lock that it takes inside of one that the next
-// one waits for. Only exclusive locks of one server are looked at.
+// Runs that wait for each other: each holds a lock for which the next run waits. Considers only
+// exclusive locks of one server.
 namespace rlock::cli {
 
-// Somebody who holds `hold`, and waits for `waits_for` inside of it.
+// The run of `hold`, which waits for `waits_for` inside of it.
 struct BlockedHolder {
   Hold hold;
   std::string who;  // `root@web2 (pid 812)`, printable

@@ -70,7 +70,7 @@ struct Subject {
   std::optional<std::string> name{};
   std::optional<std::string> owner{};
 };
-// Where they are not the error's own: exit code and kind. `obstacle`: why the lock is busy.
+// Exit code and kind, if they differ from those of the error. `obstacle`: why the lock is busy.
 struct ErrorDetails {
   std::optional<int> code{};
   std::string_view kind{};

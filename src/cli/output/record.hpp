@@ -11,8 +11,8 @@
 
 #include "util/clock.hpp"
 
-// The opaque bytes that a lock carries for people: who holds it, who waits, who broke it. One rlock
-// writes them, another reads them: nothing in them can be trusted.
+// The opaque bytes that a lock carries for people: its holders, its waiters, and the operator who
+// broke it. One rlock writes them and another reads them, so nothing in them can be trusted.
 namespace rlock::cli {
 
 // A lock that somebody holds.

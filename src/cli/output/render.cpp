@@ -288,7 +288,7 @@ std::string newest_text(const lock::Snapshot& snapshot) {
                       by_phrase(newest->record));
 }
 
-// Where the servers of a quorum differ about a lock.
+// Adds what the servers of a quorum report differently about a lock.
 void add_quorum(Details& details, const lock::Snapshot& snapshot) {
   for (const lock::Holder& holder : snapshot.holders) {
     details.add("servers", util::format("the lease exists on {} of {} servers", holder.servers,

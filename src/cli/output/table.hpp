@@ -6,8 +6,8 @@
 namespace rlock::cli {
 
 // Text in columns, by the cells of a terminal. Each column is as wide as its longest cell, and the
-// last one takes the rest of the line. Where that is too little, columns are cut, and those that
-// matter least are left out.
+// last column takes the rest of the line. If that is too little, columns are cut, and the least
+// important columns are left out.
 class Table {
  public:
   struct Column {

@@ -162,7 +162,7 @@ LockCells cells_of(const LockView& lock) {
   return cells;
 }
 
-// How long the present run is expected to go on, negative beyond the usual time; none where that is
+// How long the present run is expected to continue. Negative beyond the usual time, none if that is
 // unknown.
 std::optional<Millis> expected_left(const WatchedLock& watched, const lock::Holder& holder) {
   if (!watched.usual || holder.since.ms == 0) return std::nullopt;

@@ -133,7 +133,7 @@ inline lock::InFlight<lock::GrantReach> grant_reach(const Link& link) {
   return lock::ready<lock::GrantReach>(lock::GrantReach::one_master);
 }
 
-// take_batch() of one that failed as a whole.
+// The result of take_batch() for a batch that failed as a whole.
 inline std::vector<Result<ReplyPtr>> failed_batch(size_t commands, const Error& why) {
   std::vector<Result<ReplyPtr>> all;
   for (size_t i = 0; i < commands; ++i) all.emplace_back(why);

@@ -174,7 +174,7 @@ void Sentinels::ask_announced() {
   for (size_t i = named_; i < in_question_; ++i) sentinels_[i].start_batch(questions_);
 }
 
-// A vote for each sentinel: one that has several names has one.
+// One vote for each sentinel, even if it has several names.
 std::vector<SentinelVote> Sentinels::votes() const {
   std::vector<SentinelVote> votes(votes_.begin(),
                                   votes_.begin() + static_cast<std::ptrdiff_t>(in_question_));

@@ -33,9 +33,9 @@ using SentinelVote = std::variant<NoAnswer, NamedMaster, UnknownMaster, Error>;
 // master: who is it? failover: is it about to be replaced, too?
 enum class SentinelQuestion { master, failover };
 
-// The master that more than half of the `existing` sentinels name. One that does not answer, or
-// rejects our password, counts as a vote against: it may know another master, and one that is cut
-// off together with a former master must not decide.
+// The master that more than half of the `existing` sentinels name. A sentinel that does not answer,
+// or rejects our password, counts as a vote against. It may know another master, and a sentinel
+// that is cut off together with a former master must not decide.
 std::optional<HostPort> elect(const std::vector<SentinelVote>& votes, size_t existing);
 
 struct KnownSentinel {
@@ -112,7 +112,7 @@ class Sentinels {
 // Sends commands to the master of a Sentinel group. The sentinels are asked before each command: a
 // former master considers itself master for many seconds, and what it acknowledges then is lost.
 // They are asked again before a late reply is believed: a master that was stopped while it had the
-// command carries it out when it goes on, although another one has replaced it meanwhile.
+// command carries it out when it continues, although another one has replaced it meanwhile.
 class SentinelLink final : public Link {
  public:
   // `master`: all but the address, which the sentinels know.

@@ -329,8 +329,8 @@ void Dialer::check_lookups(TimePoint now) {
 
 void Dialer::try_next(TimePoint now) {
   while (next_ < addresses_.size()) {
-    // Each address gets its share of the remaining time, also one that may yet be found: a dead one
-    // must not use all of it.
+    // Each address gets its share of the remaining time, and so does an address yet to be found: a
+    // dead address must not use all of it.
     const size_t shares = addresses_.size() - next_ + (lookups_.empty() ? 0 : 1);
     attempt_deadline_ = now + (deadline_ - now) / static_cast<TimePoint::rep>(shares);
     ConnectAttempt attempt = start_connect(addresses_[next_++]);

@@ -70,7 +70,7 @@ Error bad_url(std::string_view scheme, std::string_view why) {
   return {ErrorKind::usage, util::format("bad URL ({}://): {}", scheme, why)};
 }
 
-// The text that `text` encodes; nullopt also for NUL, which no name can contain.
+// The text that `text` encodes; nullopt if it is invalid or contains NUL, which no name can.
 std::optional<std::string> percent_text(std::string_view text) {
   auto out = util::percent_decoded(text);
   return out && out->find('\0') == out->npos ? out : std::nullopt;

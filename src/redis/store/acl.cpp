@@ -48,8 +48,8 @@ std::string_view line_at(std::string_view error, std::string_view script) {
   return util::take_until(script, '\n');
 }
 
-// Where a line of a script comes from, as in `release.lua:34`: the lines `--@ FILE LINE` of its
-// text say that of the lines after them. Empty where none says it.
+// The origin of a line of a script, as in `release.lua:34`: the lines `--@ FILE LINE` of its
+// text say it for the lines after them. Empty if none says it.
 std::string source_of(size_t line, std::string_view script) {
   constexpr std::string_view kMark = "--@ ";
   std::string_view file;

@@ -203,7 +203,7 @@ void read_counts(lock::Snapshot& snapshot, Item item) {
   }
 }
 
-// NAME of `prefix{NAME}:suffix`, where the suffix is one that every lock in use or remembered has.
+// NAME of `prefix{NAME}:suffix`, if every lock in use or remembered has that suffix.
 std::string_view name_in(std::string_view key, std::string_view prefix) {
   constexpr std::array<std::string_view, 3> kSuffixes{"}:meta", "}:holders", "}:queue"};
   if (!key.starts_with(prefix)) return {};

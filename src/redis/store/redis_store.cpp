@@ -198,7 +198,7 @@ RedisStore::RedisStore(std::unique_ptr<Link> link, std::string prefix, Scripts s
 RedisStore::RedisStore(Server server, std::string prefix, Scripts scripts)
     : RedisStore(nullptr, std::move(prefix), scripts) {
   user_ = server.user.empty() ? "default" : util::percent_encoded(server.user, "-_.:/@+");
-  // Where nobody waits for the reply to a release, its script must be known already.
+  // If no caller waits for the reply to a release, its script must be known already.
   server.final_script = scripts.release.sha1;
   link_ = std::make_unique<Connection>(std::move(server));
 }
