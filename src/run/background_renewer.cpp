@@ -58,9 +58,9 @@ bool takes_lines(int fd) noexcept {
 }
 
 // Writes a line to the stderr of another process of ours, where that is still open: as much as a
-// file, a pipe or a terminal takes at once. Opened for this alone: a descriptor that was kept would
-// hold up everybody who waits for the end of that pipe. Of another user's process nothing is
-// opened, since that user chose the file.
+// file, a pipe or a terminal takes at once. Opened only for this: a descriptor that stays open
+// would delay every process that waits for the end of that pipe. Nothing is opened for another
+// user's process, because that user chose the file.
 void write_to_stderr_of(pid_t pid, std::string_view line) noexcept {
   if (!util::proc_is_ours()) return;
   const std::string link = util::format("/proc/{}/fd/2", pid);
@@ -107,8 +107,8 @@ class BackgroundRenewerProcess {
   }
 
  private:
-  // False when nothing was acquired, or this process or the one that is watched is to end or has
-  // ended before.
+  // Returns false if nothing was acquired, or if this process or the watched process has exited or
+  // is about to exit.
   bool receive_hand_off(HandOff& hand_off) {
     std::array<pollfd, 3> fds{{{task_.signals.fd(), POLLIN, 0},
                                {task_.watched.fd(), POLLIN, 0},
@@ -145,8 +145,8 @@ class BackgroundRenewerProcess {
     }
   }
 
-  // A lock that an operator broke goes on counting until that is confirmed, unless it was freed at
-  // once: nobody ends the steps, so the next holder waits for their process, or for the lease.
+  // A broken lock stays held until the holder confirms, unless the operator freed it immediately:
+  // nothing stops the steps, so the next holder waits for their process, or for the lease.
   bool handle_loss(const lock::Lost& lost, Nanos left) {
     if (lost.how != lock::LostHow::forced) {
       if (lost.how != lock::LostHow::released) report(LeaseEnd{lost, {}});
@@ -178,9 +178,9 @@ class BackgroundRenewerProcess {
     write_to_stderr_of(task_.watched.pid(), task_.describe(notice));
   }
 
-  // Where each step is a process of its own, the lock would be lost silently. A process that lived
-  // for longer has done its work. Not where the lock was released just before the end of the
-  // process: the server knows.
+  // If each step is a process of its own, the lock would be lost silently. A process that lived
+  // for longer has done its work. Reports nothing if the lock was released just before the end of
+  // the process: the server knows.
   void report_early_end(TimePoint granted_at, TimePoint deadline) const {
     constexpr Millis kTooShortForSteps{2000};
     const TimePoint now = BootClock::now();
@@ -200,8 +200,8 @@ class BackgroundRenewerProcess {
     return task_.watched.fd() < 0 ? Nanos(timing::kWatchLook) : Nanos(1h);
   }
 
-  // A signal ends nothing: one to all processes of a job reaches its steps, too, which may go on
-  // for a while to clean up, and need the lock for that.
+  // A signal stops nothing: a signal to all processes of a job reaches its steps too, which may
+  // clean up for a while, and need the lock for that.
   void await_change(const Renewer& renewer, TimePoint until) {
     std::array<pollfd, 4> fds{{{task_.signals.fd(), POLLIN, 0},
                                {renewer.fd(), POLLIN, 0},
@@ -311,7 +311,7 @@ Status BackgroundRenewer::hand_off(const HeldLock& held_lock, lock::GrantReach r
 }
 
 void BackgroundRenewer::keep() {
-  // Where it is gone already, an operator or the caller ended it: nothing is left to keep.
+  // If it is gone already, an operator or the caller stopped it: nothing is left to keep.
   [[maybe_unused]] ssize_t sent = send(line_.get(), "k", 1, MSG_NOSIGNAL);
 }
 

@@ -17,7 +17,7 @@ namespace rlock::run {
 
 // Why the steps of a process have lost the lock, although nobody released it:
 
-// An operator broke it; the steps go on.
+// An operator broke it; the steps keep running.
 struct Broken {
   lock::Lost how;
   // When the lease ends, if the lock waits for the process until then; none: another may hold it
@@ -36,8 +36,8 @@ using Notice = std::variant<LeaseEnd, Broken, EndedEarly>;
 using DescribeNotice = std::function<std::string(const Notice&)>;
 
 // The process that `acquire --renew-while` leaves behind: it renews a lock while another process
-// lives and releases it afterwards. Where an operator breaks the lock it renews no more, and
-// confirms when the process has ended or the lease is over. A lost lock is reported on the
+// lives and releases it afterwards. If an operator breaks the lock, it stops renewing, and
+// confirms when the process has exited or the lease has expired. A lost lock is reported on the
 // process's stderr; a process that ends at once on that of its parent.
 class BackgroundRenewer {
  public:

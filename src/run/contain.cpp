@@ -77,7 +77,7 @@ bool may_administer() {
   return syscall(SYS_capget, &head, sets) == 0 && (sets[0].effective >> CAP_SYS_ADMIN & 1) != 0;
 }
 
-// Where the kernel said no: what to allow in a unit of systemd.
+// The place where the kernel refused: what to allow in a systemd unit.
 enum class At { namespaces, mounts };
 
 std::string advice(Contain how, At at, bool denied) {

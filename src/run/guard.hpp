@@ -22,10 +22,10 @@ namespace rlock::run {
 
 // What rlock orders its guard to do; a message each.
 struct GuardOrder {
-  // terminal_signal: one that the terminal's driver sent to the groups `skip`, rlock's first.
-  // reached: one that all have got already, from the guard of an outer run. terminate: begins an
-  // ending, which `end` makes a kill. terminate_but_nohup: the same, but who ignores a hangup is
-  // let go.
+  // terminal_signal: the terminal's driver sent it to the groups `skip`; rlock's group is first.
+  // reached: the guard of an outer run has already sent it to all. terminate: begins to stop them,
+  // which `end` makes a kill. terminate_but_nohup: the same, but processes that ignore HUP are
+  // exempt.
   enum class Kind {
     signal,
     reached,
@@ -62,7 +62,7 @@ struct GuardTask {
 };
 
 // The guard after its fork, born with all signals blocked: waits for the GuardStart, starts the
-// command and watches over it until it has ended. Where rlock is gone before, it just ends.
+// command and watches it until it has exited. If rlock is gone before, the guard just exits.
 // Async-signal-safe throughout: another thread of rlock may hold the allocator.
 [[noreturn]] void guard_process(const GuardTask& task) noexcept;
 
@@ -104,8 +104,8 @@ class Guard {
   // Kills all processes of the command. After this tend() is to be called again and again.
   void end();
 
-  // At each SIGCHLD, when fd() is readable and when it is due: resumes a stopped guard, kills one
-  // that does not go on with an ending, and does the work of a dead one.
+  // Call it on SIGCHLD, when fd() is readable, and at due(). Resumes a stopped guard, kills a guard
+  // that makes no progress with an ending, and takes over from a dead guard.
   void tend(TimePoint now);
   // When it is due; TimePoint::max() for never.
   TimePoint due() const;

@@ -24,7 +24,7 @@
 namespace rlock::run {
 namespace {
 
-// Where the descriptors that it keeps are put, so that the rest can be closed in one call.
+// The numbers of the descriptors that it keeps, so that the rest can be closed in one call.
 constexpr int kLine = 0;
 constexpr int kTimer = 1;
 constexpr int kSignals = 2;
@@ -174,8 +174,8 @@ class GuardProcess {
     return command_is_outlived() && !is_init_ && !asked_to_end_ && state_.killed_by() == 0;
   }
 
-  // What became of those that outlive the command. Daemons go on after a run that ended normally,
-  // but not where rlock was killed together with the command: rlock says which.
+  // Handles leftover processes. Daemons keep running after a run that ended normally,
+  // but not if rlock was killed together with the command: rlock says which.
   void look_at_rest(TimePoint now) noexcept {
     if (tree_.empty()) finish_and_exit();
     if (task_.context.plan.until == ReleaseAfter::descendants) return;
@@ -184,7 +184,7 @@ class GuardProcess {
       return report();
     }
     if (is_init_ || now < next_look_) return;  // a namespace ends whole
-    // What another user runs for it got no signal, and would go on beside the next holder.
+    // A process of another user got no signal, and would keep running next to the next holder.
     const bool all_seen = tree_.find_refusing(found_);
     next_look_ = BootClock::now() + timing::kRefusedLook;
     if (found_.size() > 0 || !all_seen) report_survivors(CommandPhase::refused);
@@ -195,8 +195,8 @@ class GuardProcess {
     tree_.reap();
   }
 
-  // The kernel stops a command that shares rlock's group together with it; one that left it has to
-  // be followed.
+  // The kernel stops a command that shares rlock's group together with rlock. A command that left
+  // the group has to be followed.
   void check_for_stop() noexcept {
     if (start_.grouping == Grouping::own || command() <= 0) return;
     siginfo_t info{};
@@ -388,7 +388,7 @@ class GuardProcess {
 void guard_process(const GuardTask& task) noexcept {
   close(task.rlocks_end);  // else neither we nor the command before its exec would miss rlock
   prctl(PR_SET_CHILD_SUBREAPER, 1);
-  // A guard that was stopped before rlock was killed goes on.
+  // A guard that was stopped before rlock was killed continues.
   prctl(PR_SET_PDEATHSIG, SIGCONT);
   close_rlocks_descriptors(task);
   const GuardStart& start = await_start(task);

@@ -23,7 +23,7 @@ constexpr size_t kReaps = 64;
 constexpr size_t kMostListed = 65'536;
 // With so few children a look at each of them costs nothing worth mentioning.
 constexpr size_t kFew = 256;
-// After so many rounds in which nobody died, all who can are dead.
+// After so many rounds without a death, all processes that can die are dead.
 constexpr unsigned kIdleRounds = 8;
 
 uid_t user_of(int folder) noexcept {
@@ -191,8 +191,8 @@ void ProcessTree::kill_with_group(pid_t pid, Survivors& survivors) noexcept {
   if (int error = send(process, SIGKILL); error != 0) note(process, error, survivors);
 }
 
-// One pass; true when there was a child that the pass before did not meet. It only kills: a look
-// at /proc takes as long as many kills, and those at the end of the list would go on meanwhile.
+// One pass; true when there was a child that the pass before did not meet. It only kills: reading
+// /proc takes as long as many kills, and the end of the list would keep running meanwhile.
 // Then the youngest of the new ones have their groups end: what forks without pause is among them.
 bool ProcessTree::kill_children(Survivors& survivors) noexcept {
   PidSet& before = listed_[passes_++ % 2];
@@ -255,7 +255,7 @@ size_t ProcessTree::reap() noexcept {
   return count;
 }
 
-// Each dead one that is left over costs the next look several times as much.
+// Each dead child that is left over costs the next pass several times as much.
 void ProcessTree::reap_some() noexcept {
   const TimePoint until = BootClock::now() + timing::kReapTime;
   while (reap() > 0) {
@@ -295,7 +295,7 @@ bool ProcessTree::end(TimePoint until, Survivors& survivors) noexcept {
   }
   if (empty()) return true;
   idle_rounds_ = progressed_ ? 0 : idle_rounds_ + 1;
-  // What dies needs the processor more. Where nothing dies any more, the walk reaches all there is.
+  // Dying processes need the CPU more. When no process dies any more, the walk reaches all of them.
   const bool idle = idle_rounds_ >= kIdleRounds;
   if (idle) until = std::max(until, BootClock::now() + timing::kDeepWalk);
   if (!idle && listed_count_ > kFew) return false;
@@ -389,8 +389,8 @@ bool TreeEnding::round(TimePoint now) noexcept {
   now = BootClock::now();
   if (tree_.progressed()) progressed_at_ = now;
   const bool hanging = now - progressed_at_ >= timing::kDyingTime;
-  // Beside one that cannot be ended others may still be dying: only when they are gone it is the
-  // last.
+  // While one process cannot be stopped, others may still be dying: it is the last only when they
+  // are gone.
   bool refused = survivors_.size() > 0;
   if (refused || hanging) {
     const bool all_seen = tree_.find_alive(survivors_);

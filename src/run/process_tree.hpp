@@ -111,7 +111,7 @@ class OlderChildren {
 };
 
 // All that descends from the calling process, which is a subreaper, by the kernel's lists of
-// children. Where the kernel keeps none (CONFIG_PROC_CHILDREN) every stat below /proc is read
+// children. If the kernel keeps none (CONFIG_PROC_CHILDREN), every stat below /proc is read
 // instead. Large: not for a stack. [docs/SUPERVISION.md, "Process tree"]
 class ProcessTree {
  public:

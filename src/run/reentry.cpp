@@ -117,7 +117,7 @@ Result<EnterResult> request_entry(const Plan& plan, const OuterRun& outer, lock:
   }
 }
 
-// Whether the outer run may yet put back what the server has lost: not beside another holder.
+// Whether the outer run may yet restore what the server lost: not if there is another holder.
 bool may_be_put_back(const OuterRun& outer, const lock::Lost& lost) {
   return outer.put_back_grace > Millis(0) && lost.how == lock::LostHow::deleted && !lost.by;
 }

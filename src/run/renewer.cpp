@@ -236,8 +236,8 @@ void Renewer::settle_renewal(TimePoint now) {
   renewal_.next = renew_again_ ? now : deps_.lease.next_attempt();
 }
 
-// A wake is a hint that an operator broke the lock, a broken connection one that the server
-// restarted or that another is master: either hastens a renewal, whose reply counts.
+// A wake is a hint that an operator broke the lock. A broken connection is a hint that the server
+// restarted or that another is master. Either brings a renewal forward, whose reply counts.
 void Renewer::settle_listener(TimePoint now) {
   if (!attempt_over(listener_, now)) return;
   const auto wake = take<lock::Wake>(listener_);

@@ -68,8 +68,8 @@ class Renewer {
     lock::MakeStore make_store;
     Observer& observer;
     SharedLease& lease;
-    // For start(); null, or what it returns is null, where each server has the grant. Where it ends
-    // without that the first renewals come early.
+    // For start(). It, or its result, is null if each server has the grant. If it ends without
+    // that, the first renewals come early.
     std::function<lock::InFlight<lock::GrantReach>()> complete_grant{};
   };
 

@@ -39,7 +39,7 @@ std::optional<LeaseEnd> loss_at_release(const lock::ReleaseReply& reply) {
   }
 }
 
-// Where an operator breaks the lock the outermost run ends everything inside: by a signal that may
+// If an operator breaks the lock, the outermost run stops everything inside, by a signal that may
 // come before the news.
 bool ended_by_outer_run(const HeldLock& held_lock, const RunEnd& end) {
   return held_lock.nested() && end.lost && end.lost->reported &&
@@ -191,7 +191,7 @@ Result<lock::ReleaseReply> release_until(lock::LockStore& store, lock::ReleaseCa
     request.reset();
     if (poller.now() >= give_up) attempt *= 2;  // the server may just be slow
     if (reply) {
-      // A master that is being replaced may be the only one that knows of it.
+      // A master that is being replaced may be the only server that knows of it.
       auto outlasts = lock::outlasts_failover(store, poller, std::max(until, poller.now()));
       if (!first) first = *reply;
       if (outlasts) return once_more(std::move(*first), *std::move(reply));
@@ -289,8 +289,8 @@ Confirmed await_replicas(const Plan& plan, const HeldLock& held_lock, Error unco
 
 namespace {
 
-// After `unshare -p` the first child is PID 1 of the new namespace, where no process can be started
-// any more once that has ended: it must be the one that stays.
+// After `unshare -p` the first child is PID 1 of the new namespace. Once it has exited, no process
+// can start there any more, so it must be a child that stays.
 bool guard_may_be_discarded() {
   struct stat own {};
   struct stat for_children {};
@@ -304,7 +304,7 @@ class EarlyGuard {
  public:
   explicit EarlyGuard(const RunContext& context) : context_(context) {}
 
-  // Where it cannot be had nothing is reported: after the grant it is tried again.
+  // If it fails, nothing is reported: after the grant it is tried again.
   void prepare() {
     const bool contained = context_.plan.contain != Contain::no;
     if (!guard_ && !contained && guard_may_be_discarded()) (void)fork();
@@ -327,11 +327,11 @@ class EarlyGuard {
 
 // Guard, command, renewal; then the release. The lock is released on every way out, unless
 // processes of the command are left that could not be ended: then it lasts as long as its lease.
-// `guard`: one that was forked before the grant, if any.
+// `guard`: a guard that was forked before the grant, if any.
 RunOutcome run_held(const RunContext& context, const HeldLock& held_lock,
                     std::unique_ptr<Guard> guard) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
-  // Where a lost lease is to be ignored the guard reacts to the death of rlock alone.
+  // If a lost lease is to be ignored, the guard reacts only to the death of rlock.
   SharedState* guard_state = context.plan.on_lost == OnLost::terminate ? &context.state : nullptr;
   SharedLease lease(settings(context.plan, held_lock), held_lock.granted_at, guard_state);
   // The guard outlives the release: the next in line need not wait for its end.
@@ -441,7 +441,7 @@ Acquisition acquire_with(EarlyGuard* early, const Plan& plan, lock::LockStore& s
   if (acquired == nullptr) return not_acquired(std::move(*waited));
   auto cancel_grant = [&](int signal, RunOutcome why) {
     events.not_granted();
-    // Where no server answers the lease ends by itself, and nothing has run under it.
+    // If no server answers, the lease expires by itself, and nothing has run under it.
     [[maybe_unused]] auto cancel_reply = wait.cancel({plan.claim.name, acquired->owner},
                                                      poller.now() + timing::kUnusedGrantCancelTime);
     const bool unwanted = signal != 0 || readable(call_off);

@@ -51,7 +51,7 @@ struct HeldLock {
   Millis lease(Millis ttl) const {
     return nested() ? std::min(ttl, timing::kLongestNestedLease) : ttl;
   }
-  // From the first request until the one that was granted.
+  // From the first request until the granted request.
   Millis waited() const {
     return nested() ? Millis(0) : std::chrono::duration_cast<Millis>(granted_at - asked_at);
   }
@@ -107,15 +107,15 @@ struct Event {
   TimePoint at;                        // CLOCK_BOOTTIME
   lock::Token token;                   // 0 until acquired
   std::string detail;                  // for people: why, how; may be hostile text
-  std::optional<lock::Owner> owner{};  // with `acquired` and `entered`: under whom this run goes on
+  std::optional<lock::Owner> owner{};  // with `acquired` and `entered`: the owner of this run
   std::optional<CommandEnd> end{};     // with `exited`
 };
 
-// The command goes on `after` a request to stop was passed on.
+// The command is still running `after` a request to stop was passed on.
 struct Unheeded {
   int signal = 0;
   Millis after{0};
-  pid_t command = 0;  // 0: it has ended, and what it started, for which rlock waits, goes on
+  pid_t command = 0;  // 0: it has exited, and descendants, for which rlock waits, keep running
   std::optional<Millis> kill_in{};  // until rlock kills it (--stop-after); nullopt: it does not
 };
 
@@ -138,7 +138,7 @@ class Observer : public lock::WaitObserver {
   virtual void unheeded(const Unheeded&) {}
   // A TERM or INT came while the release is tried; a second one ends that.
   virtual void still_releasing() {}
-  // After a hangup these go on without the lock, since they ignore it.
+  // After a hangup these keep running without the lock, because they ignore it.
   virtual void exempted(const std::vector<std::string>& /*processes*/) {}
 };
 
@@ -199,8 +199,8 @@ struct ReleaseInterrupt {
   std::function<bool()> ends{};
 };
 
-// Releases, retrying over fresh connections until `until` or the interrupt. Where no server
-// confirmed it, the error of the last attempt that was not cut short. call.once->asked is as old as
+// Releases, retrying over fresh connections until `until` or the interrupt. If no server confirmed
+// it, returns the error of the last attempt that was not cut short. call.once->asked is as old as
 // the call of this function.
 Result<lock::ReleaseReply> release_until(lock::LockStore& store, lock::ReleaseCall call,
                                          TimePoint until, const ReleaseInterrupt& interrupt = {});

@@ -47,7 +47,7 @@ std::string summarize(const Survivors& survivors) {
 void Exclusions::add(pid_t pid) noexcept {
   if (contains(pid)) return;
   size_t at = 0;
-  // The place of one that has ended is free, where /proc can say so.
+  // The place of a process that has exited is free, if /proc can say so.
   while (at < count_ && (!util::proc_is_ours() || util::read_stat(all_[at].pid))) ++at;
   if (at == all_.size()) return;
   auto stat = util::read_stat(pid);

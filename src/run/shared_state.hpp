@@ -41,7 +41,7 @@ class Survivors {
   static constexpr size_t kMost = 16;
 
   void clear() noexcept { count_ = 0; }
-  // Where there is no room for all, one that may yet die takes the place of one that may not.
+  // If there is no room for all, a process that may yet die replaces a process that may not.
   void add(const Survivor& one) noexcept {
     size_t at = count_;
     if (at == kMost && one.error != 0) return;
@@ -143,8 +143,8 @@ class SharedState {
   Exclusions exempt;   // who asked to outlive the run
 
   bool command_ended() const noexcept { return end_code != 0; }
-  // The signal that the command died of, or, as a shell reports it, the one that a child of it died
-  // of. Such a command has left no daemons on purpose. 0 if there is none, and for SIGPIPE, by
+  // The signal that the command died of, or that a child of it died of, as a shell reports
+  // it. Such a command has left no daemons on purpose. 0 if there is none, and for SIGPIPE, by
   // which the first of a pipeline ends as it should.
   int killed_by() const noexcept;
 

@@ -16,7 +16,7 @@ namespace rlock::run {
 namespace {
 
 // What ends a process and can be caught. Left out are the faults (SEGV, BUS, FPE, ILL, TRAP, SYS):
-// those are raised by bugs of our own and must end us as ever; the guard then acts.
+// our own bugs raise those, and they must end us as usual; the guard then acts.
 constexpr std::array kTerminating{SIGHUP,    SIGINT,  SIGQUIT, SIGABRT,  SIGUSR1,
                                   SIGUSR2,   SIGALRM, SIGTERM, SIGXCPU,  SIGPROF,
                                   SIGVTALRM, SIGIO,   SIGPWR,  SIGSTKFLT};

@@ -26,8 +26,8 @@ class Signals {
   // available.
   static Result<Signals> take();
 
-  // From now on what matters beside a running command is readable too: SIGCHLD, and SIGWINCH, which
-  // some servers take for "stop gracefully".
+  // From now on what matters during a command is readable too: SIGCHLD, and SIGWINCH, which some
+  // servers take for "stop gracefully".
   Status watch_command();
   // SIGTSTP and SIGCONT are readable, too; SIGCONT resumes this process all the same.
   Status watch_stops();

@@ -9,7 +9,7 @@ namespace {
 // killed until then.
 bool gives_up(Stage stage, const Look& look) {
   if (look.dismissed) return true;
-  // A process that only refused a signal is yet to be killed, or the command just goes on.
+  // A process that only refused a signal is yet to be killed, or the command just keeps running.
   const bool tried =
       look.phase == CommandPhase::stuck ||
       (look.phase == CommandPhase::refused && stage == Stage::running && look.command_ended);

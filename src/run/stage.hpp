@@ -20,7 +20,7 @@ enum class Stage {
   killing,      // KILL was sent
   // rlock watches no more:
   ended,       // nothing is left to wait for
-  left_alone,  // the command ended by itself, and its daemons go on without the lock
+  left_alone,  // the command exited by itself, and its daemons keep running, unlocked
   gave_up,     // what cannot be ended is not waited for any more
 };
 

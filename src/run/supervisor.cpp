@@ -26,7 +26,7 @@ bool asks_to_stop(int number) {
   return number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
 }
 
-// The command gets no grace beside another holder.
+// The command gets no grace if there is another holder.
 bool others_may_run(const lock::Lost& lost) {
   return lost.by || lost.how == lock::LostHow::taken || lost.how == lock::LostHow::full;
 }
@@ -165,8 +165,8 @@ class Supervisor {
     return key != keys_.end() && key->second >= since ? number : 0;
   }
 
-  // The command has ended, and others are left of it: daemons, or workers beside which the next
-  // holder must not start.
+  // The command has exited and leaves processes: daemons, or workers that must be gone before the
+  // next holder starts.
   void check_leftovers(TimePoint now) {
     read_signals();  // one to all processes of a service comes to the command at the same time
     const int cancel = cancel_signal();
@@ -345,7 +345,7 @@ class Supervisor {
     end_for(awaits_thread() ? EndCause::no_renewal : EndCause::lease, lease.kill_at);
   }
 
-  // A line at once, then ever more seldom; what others see is renewed with the lease.
+  // Prints a line immediately and then at growing intervals. The lease renews what others see.
   void report_survivors(TimePoint now) {
     if (plan_.record_ending) {
       renewer_.set_record(plan_.record_ending(summarize(state_.survivors)));
@@ -496,7 +496,7 @@ class Supervisor {
   int cancel_ = 0;       // the first TERM, INT or QUIT of another process, or else HUP
   TimePoint hangup_at_;  // when the last HUP came, if it is one
   TimePoint stop_at_ = TimePoint::max();      // when --stop-after is over
-  TimePoint unheeded_at_ = TimePoint::max();  // when a command that goes on after it is reported
+  TimePoint unheeded_at_ = TimePoint::max();  // when a command that outlasts it is reported
   std::map<int, TimePoint> keys_;             // those that came from the terminal
   bool spares_nohup_ = false;                 // TERM is not for who ignores a hangup
   int dismissed_by_ = 0;    // the second TERM or INT, after which survivors are not waited for

@@ -17,7 +17,7 @@
 namespace rlock::run {
 namespace {
 
-// Where it is refused or of no use nothing is held back.
+// If it is refused or of no use, nothing is held back.
 util::Fd watch_for_stops() {
   struct sigaction action {};
   if (sigaction(SIGTSTP, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) return {};
