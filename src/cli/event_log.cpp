@@ -144,8 +144,8 @@ Status EventLog::drain(Millis timeout) {
       queue_->error);
 }
 
-// Where no thread can be started the caller's writes. While the file takes nothing, lines beyond
-// kMostUnwritten bytes are lost.
+// If no thread can be started, the caller's thread writes. While the file takes nothing, lines
+// beyond kMostUnwritten bytes are lost.
 void EventLog::append_line(LoggedEvent event, TimePoint at, bool ends_wait) {
   const auto passed = std::chrono::duration_cast<Millis>(at - acquired_.value_or(opened_));
   if (acquired_) {

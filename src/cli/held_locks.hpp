@@ -47,7 +47,7 @@ std::vector<Hold> outer_holds(const std::vector<HeldRecord>& records, const Sess
 std::vector<HeldRecord> find_outer_locks(const std::vector<HeldRecord>& records,
                                          const LockAddress& address);
 
-// The runs around this one that may hold the lock at `address`, in the order of
+// The outer runs that may hold the lock at `address`, in the order of
 // find_outer_locks().
 std::vector<run::OuterRun> outer_runs(const std::vector<HeldRecord>& records,
                                       const LockAddress& address);

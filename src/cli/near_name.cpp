@@ -9,7 +9,7 @@
 namespace rlock::cli {
 namespace {
 
-// True also if that cannot be found out.
+// True even if the server does not say.
 bool was_held(Session& session, const lock::LockName& name) {
   lock::InspectCall call{name};
   call.holders_page = call.waiters_page = 0;

@@ -24,7 +24,7 @@ std::string lock_at(const MessageContext& context) {
                       util::printable(context.session.server()));
 }
 
-// Errors of a server name the lock and the server already; errors of fork and the like do not.
+// Errors of a server name the lock and the server already; errors of system calls do not.
 std::string error_text(const Error& error, const MessageContext& context) {
   std::string text = util::printable(error.text);
   bool has_name = error.text.find(in_quotes(context.name())) != error.text.npos;
@@ -266,7 +266,7 @@ class EndText {
     return message + left_behind(end, false);
   }
 
-  // What is said of processes that go on, and of a release that nobody confirmed.
+  // The text about processes that keep running, and about a release that no server confirmed.
   std::string left_behind(const run::RunEnd& end, bool lost) const {
     std::string text;
     if (!end.survivors.empty()) text = "; " + survivors_text(end.survivors, lease_state(lost));
@@ -312,7 +312,7 @@ class EndText {
     return util::format("{}{}: {}", ended.lost ? "lost " : "", lock_at(context_), text);
   }
 
-  // Where the work may be done again although it succeeded.
+  // The text for work that may be done again although it succeeded.
   std::string success_text(const run::RunEnd& ended) const {
     const auto* exited = std::get_if<run::Exited>(&ended.end);
     const bool unlocked = context_.unlocked && exited != nullptr && exited->code == 0;
@@ -339,7 +339,7 @@ class EndText {
     return util::format("rlock {}{}{} {}", command, context_.session.lock_options(), option,
                         typed_name(context_.name()));
   }
-  // For who finds the lock busy, or closed.
+  // For a run that finds the lock busy, or closed.
   std::string what_to_do(const std::optional<lock::Obstacle>& obstacle) const {
     return "see " + command_line("status") +
            (lock::is_closure(obstacle) ? ", and to open it: " + command_line("open") : "") +

@@ -124,7 +124,7 @@ void RunObserver::begin_wait(const run::Plan& plan, Session& session, const run:
   deadlock_.emplace(plan, session, signals);
 }
 
-// Where nothing is drawn at once, a wait that is shorter costs the server no read.
+// If nothing is drawn immediately, a shorter wait costs the server no read.
 constexpr Millis kShortWait{1000};
 
 // For the first report, which needs the history, and for looks at other locks: the server can be

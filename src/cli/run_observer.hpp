@@ -140,7 +140,7 @@ class RunObserver final : public run::Observer {
   WaitingLine line_;
   std::optional<WaitingReports> reports_;  // instead of the live line, if stderr is not a terminal
   // The server has been away since the begin of the wait, or since its last answer: is reported
-  // after a while, also if it comes back for a moment between two waits.
+  // after a while, even if it comes back for a moment between two waits.
   std::optional<WaitingReports> outage_reports_;
   TimePoint give_up_at_ = TimePoint::max();  // unless it answers
   bool outage_reported_ = false;

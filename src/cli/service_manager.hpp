@@ -8,7 +8,7 @@ namespace rlock::cli {
 
 // Reports to the service manager that started rlock, over the datagram socket that NOTIFY_SOCKET
 // names: see sd_notify(3). A report that cannot be sent is dropped, whatever that socket is: the
-// run goes on.
+// run continues.
 class ServiceManager {
  public:
   ServiceManager() = default;  // there is none

@@ -38,7 +38,7 @@ class ListingBudget {
     return check(0);
   }
 
-  // Whether there is room for so many bytes beside what was spent.
+  // Whether there is room for so many bytes in addition to what was spent.
   Status check(size_t bytes) const {
     constexpr size_t kLimit = size_t{32} << 20;
     if (spent_ + bytes <= kLimit) return Done{};

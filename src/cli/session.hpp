@@ -42,8 +42,8 @@ struct LeaseId {
 // From NAME and --owner ID. RLOCK_OWNER is not read: inside a run it names that run's own lock.
 Result<LeaseId> parse_lease_id(const Invocation& invocation);
 
-// ErrorKind::lost: that this owner no longer holds the lock, why (`how`, a phrase), and who holds
-// it now.
+// ErrorKind::lost: that this owner no longer holds the lock, why (`how`, a phrase), and the present
+// holder.
 Error no_longer_held(const LeaseId& lease, const std::string& how,
                      const std::optional<lock::Holder>& now, const std::string& server);
 

@@ -50,7 +50,7 @@ template <class T>
 using RequestMaker = std::function<InFlight<T>(LockServer& store, size_t member, TimePoint now)>;
 
 // A request that ends what this process has taken. A server that it never reached has nothing of
-// it, so one that hangs costs no further connection.
+// it, so a hanging server costs no further connection.
 template <class T, class Make>
 InFlight<T> where_reached(LockServer& store, Make make_request) {
   if (store.was_reached()) return make_request(store);

@@ -122,8 +122,8 @@ constexpr uint64_t Counters::*kCounters[] = {&Counters::runs,   &Counters::failu
                                              &Counters::losses, &Counters::skips,
                                              &Counters::done,   &Counters::superseded};
 
-// Each server counts what it saw, and a server that was away has missed some: the one that saw most
-// is nearest to the truth.
+// Each server counts what it saw, and a server that was away has missed some. The server that saw
+// most is nearest to the truth.
 template <class T, size_t kSize>
 void keep_greatest(T& most, const T& one, uint64_t T::*const (&members)[kSize]) {
   static_assert(sizeof(T) == kSize * sizeof(uint64_t), "a member is not in the list");
@@ -350,7 +350,7 @@ void add_holders(Snapshot& all, const Replies<Snapshot>& replies, const Quorum& 
   all.live_holders = all.holders.size();
 }
 
-// The one that most servers have.
+// The closure that most servers have.
 void add_closure(Snapshot& all, const Replies<Snapshot>& replies) {
   std::map<std::string, uint64_t> servers;
   uint64_t most = 0;
@@ -389,7 +389,7 @@ void add_waiters(Snapshot& all, const Replies<Snapshot>& replies) {
   }
 }
 
-// The one that a majority reports: other servers may have missed the last one.
+// The token that a majority reports: other servers may have missed the last grant.
 Token last_grant(const Replies<Snapshot>& replies, const Quorum& quorum) {
   std::map<Token, size_t> servers;
   for (const Snapshot* one : answers(replies)) {
@@ -439,7 +439,7 @@ void insert(HistoryRows& history, const Run& run) {
   history.insert(older, run);
 }
 
-// The cursor of a listing holds each server's own; this for one that has listed all, or failed.
+// A listing's cursor holds each server's own; this for a server that has listed all, or failed.
 constexpr const char* kListingDone = "-";
 
 // Those of all servers that gave no usable reply, and why.

@@ -51,7 +51,7 @@ std::optional<Result<RenewReply>> merge_replies(const Replies<RenewReply>& repli
                                                 const Quorum& quorum, Collecting collecting);
 std::optional<Result<ReleaseReply>> merge_replies(const Replies<ReleaseReply>& replies,
                                                   const Quorum& quorum, Collecting collecting);
-// A server that was not asked again counts as one that answered.
+// A server that was not asked again counts as having answered.
 std::optional<Result<NamesPage>> merge_replies(const Replies<NamesPage>& replies,
                                                const Quorum& quorum, Collecting collecting);
 

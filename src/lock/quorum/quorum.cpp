@@ -334,8 +334,8 @@ InFlight<ClosureReply> QuorumStore::set_closure(const ClosureCall& call) {
   });
 }
 
-// Where too few could be closed those that were are opened again, and those where no answer came:
-// they may be closed.
+// If too few servers could be closed, opens those that were, and those that did not answer, which
+// may be closed.
 InFlight<ClosureReply> QuorumStore::check_closure(const ClosureCall& call,
                                                   const Replies<ClosureReply>& set) {
   const bool any_changed = std::any_of(set.begin(), set.end(), is_changed);
@@ -351,7 +351,7 @@ InFlight<ClosureReply> QuorumStore::check_closure(const ClosureCall& call,
     one.record = call.record;
     return store.set_closure(one);
   };
-  // Where no answer to the closure came, none to the opening is waited for.
+  // If a server did not answer the closure, its answer to the opening is not awaited.
   auto undone = [=, this](const Replies<ClosureReply>& opened,
                           Collecting) -> std::optional<Result<ClosureReply>> {
     for (size_t i = 0; i < set.size(); ++i) {
