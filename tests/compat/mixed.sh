@@ -4,6 +4,7 @@
 # a text that the last release does not print.
 set -euo pipefail
 
+[ -x "$SECOND" ] || { echo "there is no $SECOND" >&2 && exit 77; }
 export EITHER_SEED=${EITHER_SEED:-$RANDOM} FIRST SECOND
 EITHER_CALLS=$(mktemp)
 export EITHER_CALLS
