@@ -30,6 +30,10 @@ return {time[1] * 1000 + math.floor(time[2] / 1000), found}
 WRITES = {"hash": "HSET", "zset": "ZADD", "list": "RPUSH", "string": "SET"}
 
 
+def mutant(name):
+    return pathlib.Path(os.environ["MUTANTS"]) / name
+
+
 def pairs(flat):
     return list(zip(flat[::2], flat[1::2]))
 

@@ -1,4 +1,5 @@
 """What each release left at a server, in the hands of today's rlock: the program RLOCK."""
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -8,6 +9,7 @@ import unittest
 import lab
 import record
 import situations
+from lab import mutant
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -37,9 +39,12 @@ def assert_contains(earlier, now, path="shown"):
 
 class States(unittest.TestCase):
     def check_folder(self, folder):
-        for path in sorted(folder.glob("*.json")):
-            with self.subTest(version=folder.name, situation=path.stem):
-                check(os.environ["RLOCK"], path.stem, json.loads(path.read_text()))
+        with concurrent.futures.ProcessPoolExecutor(record.AT_ONCE) as pool:
+            checks = {path.stem: pool.submit(check, os.environ["RLOCK"], path.stem, json.loads(path.read_text()))
+                      for path in sorted(folder.glob("*.json"))}
+            for situation, checked in checks.items():
+                with self.subTest(version=folder.name, situation=situation):
+                    checked.result()
 
     def test_what_each_release_left(self):
         """packaging/releases names the releases whose states are here."""
@@ -55,10 +60,6 @@ class States(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="rlock-states.") as folder:
             record.write(os.environ["RLOCK"], pathlib.Path(folder))
             self.check_folder(pathlib.Path(folder))
-
-
-def mutant(name):
-    return pathlib.Path(os.environ["MUTANTS"]) / name
 
 
 class Mutants(unittest.TestCase):

@@ -4,9 +4,28 @@ import signal
 import unittest
 
 import lab
-from lab import NAME, harness
+from lab import NAME, harness, mutant
 
 TODAY, LATER, NEWER_FORM = (os.environ[name] for name in ("RLOCK", "LATER", "NEWER_FORM"))
+
+
+def check_raised_form(server):
+    """Its command outlives renewals that another form refuses, and the lock is renewed, and released, once that is over."""
+    log = server.folder / "log"
+    log.touch()
+    run = server.start("run", "-t", "20s", "--event-log", str(log), NAME, "--", "sh", "-c", "touch up; until [ -e go ]; do sleep 0.1; done; exit 7")
+
+    def set_form(number, event):
+        before = log.read_text().count(f'"{event}"')
+        server.servers[0].call("HSET", f"rlock:{{{NAME}}}:meta", "form", number)
+        harness.until(lambda: log.read_text().count(f'"{event}"') > before or run.poll() is not None, f"{event} after form {number}")
+
+    harness.until((server.folder / "up").exists, "a run holds the lock")
+    set_form(2, "renew-failed")
+    set_form(1, "renewed")
+    assert run.poll() is None, f"the run ended with {run.returncode}: {log.read_text()}"
+    (server.folder / "go").touch()
+    assert run.wait() == 7, f"the run ended with {run.returncode}: {log.read_text()}"
 
 
 class Versions(unittest.TestCase):
@@ -44,6 +63,9 @@ class Versions(unittest.TestCase):
         self.assertEqual(self.words("meta", "later"), "new")
         waiter.send_signal(signal.SIGCONT)
         harness.until(lambda: today.status()["state"] == "held", "the waiter claims the grant")
+
+    def test_a_form_that_is_raised_under_a_holder_ends_no_command(self):
+        check_raised_form(self.by(TODAY))
 
     def test_a_success_and_a_token_of_a_later_version_count(self):
         self.by(LATER).runs("--once", "2.7")
@@ -93,3 +115,10 @@ class Versions(unittest.TestCase):
                 self.server.rlock("release", NAME, "--owner", lease["owner"])
                 self.assertEqual(waiter.wait(), 7)
                 self.refuses(comes, NAME, *forms)
+
+
+class Mutants(unittest.TestCase):
+    def test_a_holder_that_takes_another_form_for_a_loss_is_noticed(self):
+        with lab.Lab(mutant("other_form_is_a_loss")) as server, self.assertRaises(AssertionError) as noticed:
+            check_raised_form(server)
+        self.assertIn("the run ended with 76", str(noticed.exception))
