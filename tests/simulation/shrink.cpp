@@ -103,6 +103,7 @@ std::string replay_options(const Scenario& scenario) {
                      " --runs " + joined(scenario.kept_runs) + " --faults " +
                      joined(scenario.kept_faults);
   for (const std::string& what : scenario.setting.left_out) text += " --without " + what;
+  if (scenario.setting.versions > 1) text += " --versions 2";
   return text;
 }
 
