@@ -20,7 +20,8 @@ const std::map<std::string, unsigned> kCalls{{"chroot", SYS_chroot},
                                              {"mlockall", SYS_mlockall},
                                              {"mount", SYS_mount},
                                              {"sched_setscheduler", SYS_sched_setscheduler},
-                                             {"setsid", SYS_setsid}};
+                                             {"setsid", SYS_setsid},
+                                             {"socket", SYS_socket}};
 const std::map<std::string, unsigned> kActions{{"kill", SECCOMP_RET_KILL_PROCESS},
                                                {"ENOSYS", SECCOMP_RET_ERRNO | ENOSYS},
                                                {"EPERM", SECCOMP_RET_ERRNO | EPERM}};

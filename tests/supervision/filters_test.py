@@ -60,6 +60,15 @@ class Filters(Case):
         self.assert_ends(holder, 71)
         self.assertIn("the guard process was killed by signal 9 (SIGKILL)\n", read("err"))
 
+    def test_a_sandbox_without_sockets(self):
+        """77 at once, and the message says where rlock can run: the name servers are not blamed, nor is the server waited for."""
+        for url in "unix:///run/redis.sock", "redis://127.0.0.1:1", "redis://db1.example":
+            with self.subTest(url=url):
+                got = self.run_program([FILTERED, "EPERM", "socket", "--", RLOCK, "run", "--url", url, "filtered", "--", "true"])
+                self.assertEqual(got.returncode, 77, got)
+                self.assertRegex(got.stderr, r"^rlock: .*: Operation not permitted: a sandbox \(seccomp, SELinux\) forbids this process "
+                                             r"to open sockets; run rlock outside the sandbox, or allow sockets in it")
+
     def test_contained(self):
         """What a filter refuses to --contain: the message names the option of the unit."""
         for action, call, code, said in (

@@ -83,6 +83,19 @@ bool is_local_error(int error) {
   return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
+// What socket() sets if a seccomp filter or SELinux refuses it. connect() sets them for other
+// reasons.
+bool is_refusal(int error) {
+  return error == EPERM || error == EACCES;
+}
+
+Error forbidden(int error) {
+  return {ErrorKind::denied,
+          util::format("{}: a sandbox (seccomp, SELinux) forbids this process to open sockets; run "
+                       "rlock outside the sandbox, or allow sockets in it",
+                       std::strerror(error))};
+}
+
 // The result of a pending attempt once poll() has reported its descriptor: 0 or an errno.
 int connect_error(const util::Fd& fd) {
   int error = 0;
@@ -151,6 +164,7 @@ ConnectAttempt start_connect(const Address& address) {
   attempt.fd = open_socket(address.storage.ss_family);
   if (!attempt.fd) {
     attempt.error = errno;
+    attempt.is_forbidden = is_refusal(errno);
     return attempt;
   }
   if (address.storage.ss_family != AF_UNIX) tune_tcp(attempt.fd);
@@ -273,6 +287,8 @@ void Dialer::find_addresses() {
   }
   addresses_ = known_addresses(server_->host, server_->port);
   if (!addresses_.empty()) return;
+  // getaddrinfo() would say that the name servers do not answer.
+  if (!open_socket(AF_INET) && is_refusal(errno)) return fail(forbidden(errno));
   phase_ = DialPhase::looking_up;
   silent_ = true;
   if (auto started = start_lookups(); !started && lookups_.empty()) fail(started.error().text);
@@ -334,6 +350,7 @@ void Dialer::try_next(TimePoint now) {
     const size_t shares = addresses_.size() - next_ + (lookups_.empty() ? 0 : 1);
     attempt_deadline_ = now + (deadline_ - now) / static_cast<TimePoint::rep>(shares);
     ConnectAttempt attempt = start_connect(addresses_[next_++]);
+    if (attempt.is_forbidden) return fail(forbidden(attempt.error));
     if (is_local_error(attempt.error)) {
       return fail({ErrorKind::system, std::strerror(attempt.error), Retry::later});
     }

@@ -39,8 +39,9 @@ enum class ConnectState {
 
 struct ConnectAttempt {
   ConnectState state = ConnectState::failed;
-  util::Fd fd;    // of a pending or connected attempt: non-blocking, CLOEXEC, never 0-2
-  int error = 0;  // errno of a failed one
+  util::Fd fd;                // of a pending or connected attempt: non-blocking, CLOEXEC, never 0-2
+  int error = 0;              // errno of a failed one
+  bool is_forbidden = false;  // this process may not have such a socket
 };
 
 ConnectAttempt start_connect(const Address& address);
