@@ -39,6 +39,12 @@ Report failed(const Error& error, std::optional<CommandId> command) {
   return command == CommandId::check ? unknown_check(error) : failure(error);
 }
 
+// For somebody who does not know what belongs on the line.
+int show_usage(const std::string& help) {
+  write_stderr(help, Millis(1000));
+  return kUsage;
+}
+
 struct Dispatcher {
   int operator()(const Help& help) const {
     return print_result(help.command ? command_help(*help.command, help.length)
@@ -54,10 +60,7 @@ struct Dispatcher {
     return print_result("rlock " RLOCK_VERSION + commit +
                         "\nform of stored locks: " + std::to_string(form) + "\n");
   }
-  int operator()(const NoCommand&) const {
-    write_stderr(general_help(HelpLength::brief), Millis(1000));
-    return kUsage;
-  }
+  int operator()(const NoCommand&) const { return show_usage(general_help(HelpLength::brief)); }
   int operator()(Invocation& invocation) const {
     auto report = run_invocation(invocation);
     if (!report) report = failed(report.error(), invocation.command);
@@ -67,6 +70,9 @@ struct Dispatcher {
 
 int dispatch(const std::vector<std::string>& words) {
   if (auto code = hidden_command(words)) return *code;
+  if (words == std::vector<std::string>{"run"}) {
+    return show_usage(command_help(CommandId::run, HelpLength::brief));
+  }
   auto command_line = parse(words);
   if (command_line) return std::visit(Dispatcher{}, *command_line);
   Choices choices;

@@ -22,6 +22,15 @@ each_refused() {
 owner=0123456789abcdef0123456789abcdef
 three='-u unix:///a -u unix:///b -u unix:///c'
 
+@test "rlock and rlock run, without another word, print their short help: 64" {
+  run -64 --separate-stderr rlock
+  [[ -z $output && $stderr == *"Usage: rlock [connection options] COMMAND"* ]] || fail "$output$stderr"
+  run -64 --separate-stderr rlock run
+  [[ -z $output && $stderr == *"Usage: rlock run [options] NAME -- COMMAND"*"--wait"* ]] || fail "$output$stderr"
+  refused run -n
+  says "no lock name given: rlock run NAME -- COMMAND"
+}
+
 @test "names: empty, too long, control characters, braces, not UTF-8" {
   for name in '' "$(printf 'x%.0s' {1..201})" $'a\nb' $'a\tb' $'\x7f' $'\xc2\x85' 'a{b' 'a}b' '{}' $'\xff' $'a\xc3' $'\xed\xa0\x80'; do
     refused run "$name" -- touch started
