@@ -109,6 +109,10 @@ bool is_general(const OptionRow& row) {
 constexpr std::string_view kGeneralTitle =
     "\nConnection and general options (before or after the command word):\n";
 
+constexpr std::string_view kWhereToAsk =
+    "Questions and bugs: the issues of the repository from which your rlock comes.\n"
+    "Add what rlock version and rlock doctor print. BUGS in rlock(1) says more.\n";
+
 // A hyphen in roff is \-, a minus sign, so that options can be copied from the page.
 std::string roff_escaped(std::string_view text) {
   std::string out;
@@ -210,13 +214,14 @@ std::string general_help(HelpLength length) {
   if (length == HelpLength::brief) {
     return out +
            "rlock COMMAND -h shows the common options of a command, --help all of them.\n"
-           "rlock --help lists the connection options. See rlock(1), and rlock-recipes(7).\n";
+           "rlock --help lists the connection options. See rlock(1), and rlock-recipes(7).\n" +
+           std::string(kWhereToAsk);
   }
   out += kGeneralTitle;
   for (const OptionRow& row : options()) {
     if (is_general(row)) add_option(out, row, {row.help, row.fallback});
   }
-  return out;
+  return out + "\n" + std::string(kWhereToAsk);
 }
 
 std::string command_help(CommandId command, HelpLength length) {
