@@ -45,10 +45,10 @@ constexpr ExitCodeRow kExitCodes[] = {
      "Find out how far the command came before you run it again. rlock history NAME shows who "
      "broke the lock or held it since, and rlock doctor what is wrong with the server."},
     {77, "the server denied access",
-     "The server denied access (password, user or permission), or TLS verification failed on "
-     "either side.",
+     "The server denied access (password, user or permission), TLS verification failed on "
+     "either side, or a sandbox forbids rlock to open sockets.",
      "Correct the password, the ACL rule or the certificate. rlock doctor prints the smallest ACL "
-     "rule; see ACCESS."},
+     "rule; see ACCESS. Run rlock outside the sandbox."},
     {78, "configuration error",
      "Somebody has to edit something: no server is given, a file is bad, a key is unknown, the URL "
      "is that of another kind of server (a Sentinel, a node of a cluster, a port without TLS), of "
