@@ -42,7 +42,7 @@ install_core() {
   install_build_packages
   install_packages ninja-build patch doctest-dev liblua5.1-0-dev lua5.1 bats jq python3 procps util-linux shellcheck strace redis-tools \
     python3-jsonschema python3-yaml codespell aspell aspell-en git
-  # One version alone will do, and not every Debian has it: without it style_format is skipped, and style_tidy without clang-tidy-14.
+  # Only this version will do, and not every Debian has it. style_format is skipped without it, and style_tidy without clang-tidy-14.
   install_where_known clang-format-14
   provide_server "$build/server"
 }
@@ -84,7 +84,7 @@ begun=$("$top/tests/budget.py")
 quietly "Building as released" compile
 say
 # Most tests wait for most of their time; those that compute take as many places as there are processors. A machine that takes over 2 ms to
-# start a process, being slow or having other work, gets fewer at once. Its load would mislead: some tests end thousands of processes.
+# start a process, because it is slow or busy, gets fewer at the same time. Its load would mislead: some tests end thousands of processes.
 at_once=8
 case $part in
   core) at_once=16 && set -- --label-regex '^core$' ;;

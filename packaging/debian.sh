@@ -41,7 +41,7 @@ install_now() {
   apt update && apt install --yes --no-install-recommends "$@"
 }
 
-# install_packages PACKAGE…: those that are missing; where nothing is, apt is not asked.
+# install_packages PACKAGE…: installs the missing packages. Does not call apt if none is missing.
 install_packages() {
   missing=""
   for package in "$@"; do
@@ -93,7 +93,7 @@ provide_valkey() {
     ln -sf "$(command -v valkey-check-rdb)" "$1/valkey-server"
     PATH=$1:$PATH
   else
-    say 'valkey-server was not found, nor valkey-tools to install: the suites run against Redis alone'
+    say 'valkey-server was not found, nor valkey-tools to install: the suites run only against Redis'
   fi
 }
 

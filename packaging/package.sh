@@ -1,5 +1,5 @@
 #!/bin/sh
-# package.sh [DEB|RPM]: builds rlock and packs it, DEB where nothing is said; the package is in build/package, beside it the
+# package.sh [DEB|RPM]: builds rlock and packs it, by default as DEB. The package is in build/package, together with the
 # list of what is linked into it. Needs root or sudo only to install what is missing.
 set -eu
 
@@ -18,7 +18,7 @@ case $kind in
   *) say "usage: $0 [DEB|RPM]" >&2 && exit 64 ;;
 esac
 
-# The same bytes for everybody.
+# Makes the same bytes on every machine.
 umask 022
 export LC_ALL=C.UTF-8 TZ=UTC
 version=$(source_version)

@@ -36,7 +36,7 @@ pack_source() {
 }
 
 # fill_in FOLDER: the files from which other distributions build packages, for the release in FOLDER. They find its files at
-# RLOCK_RELEASE_URL, or else beside themselves.
+# RLOCK_RELEASE_URL, or else in their own folder.
 fill_in() {
   architecture=$(dpkg --print-architecture)
   case $architecture in amd64) machine=x86_64 ;; arm64) machine=aarch64 ;; *) machine=$architecture ;; esac

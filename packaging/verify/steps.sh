@@ -72,7 +72,7 @@ expect_held() {
   expect 75 rlock run -n held -- echo never
 }
 
-# One of the program that is installed now waits, too.
+# A run of the program that is installed now waits too.
 queue_up_again() {
   rlock run -t 5s held -- sh -c "echo \$RLOCK_TOKEN >$scratch/third" >"$scratch/newcomer" 2>&1 &
   newcomer=$!
