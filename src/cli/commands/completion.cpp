@@ -29,7 +29,7 @@ std::string spaced(std::string_view alternatives) {
   return out;
 }
 
-// What a command takes beside its options, as its usage says: one of these forms, or `a|b|c`.
+// The operands of a command, as its usage says: one of these forms, or `a|b|c`.
 constexpr std::string_view kNameAndCommand = "NAME -- COMMAND", kNames = "NAME...", kName = "NAME";
 std::string_view operands_of(const CommandRow& command) {
   const std::string_view usage = command.usage.substr(0, command.usage.find('\n'));
@@ -312,7 +312,7 @@ int print_names(std::span<const std::string> words) {
   if (invocation == nullptr) return kSuccess;
   auto configured = resolve(*invocation, system_getenv, default_config_files(system_getenv));
   if (!configured) return kSuccess;
-  // A TAB runs no program of the user's, which would go on after the time limit.
+  // A TAB runs no program of the user's, which might keep running after the time limit.
   if (invocation->choices.has(Opt::password_command)) return kSuccess;
   auto settings = connection_options(invocation->choices);
   if (!settings) return kSuccess;

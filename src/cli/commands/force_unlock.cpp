@@ -298,7 +298,7 @@ std::string other_programs_key(const ForceSettings& settings, const Session& ses
                       in_quotes(settings.name.text()), key);
 }
 
-// A lock that nobody holds may be one that nobody can get.
+// A lock without a holder may be a lock that no run can acquire.
 Result<Report> nothing_broken(const ForceSettings& settings, Session& session,
                               const Choices& choices) {
   TRY(auto seen, inspect_holders(session, settings.name));

@@ -44,7 +44,7 @@ class Choices {
   std::optional<std::string> last(Opt id) const {
     return has(id) ? std::optional(all(id).back()) : std::nullopt;
   }
-  // None also if the option was given without its value.
+  // None if the option is absent or was given without its value.
   std::optional<uint64_t> number(Opt id) const { return value<uint64_t>(id); }
   std::optional<Millis> duration(Opt id) const { return value<Millis>(id); }
   // A password that is not used because its source names another server: says for which it is.

@@ -78,7 +78,7 @@ Millis longest_hold(const lock::Snapshot& snapshot);
 Millis longest_wait(const lock::Snapshot& snapshot);
 
 // In how long the first waiters can expect the lock, if each run takes as long as `usual`.
-// `present`: who holds the lock, and whether it is closed.
+// `present`: the holders of the lock, and whether it is closed.
 std::vector<Millis> expected_starts(const lock::Snapshot& present,
                                     const std::vector<lock::Waiter>& waiters, Millis usual);
 

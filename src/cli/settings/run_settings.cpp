@@ -53,7 +53,7 @@ Result<lock::Once> part_of_day(const std::string& word, Millis length, time_t no
                     {}};
 }
 
-// The one that `now` is in: `day:2026-11-22`, `week:2026-W47`, `hour:2026-11-22T09Z`.
+// The period that contains `now`: `day:2026-11-22`, `week:2026-W47`, `hour:2026-11-22T09Z`.
 Result<lock::Once> period_choice(const std::string& word, time_t now) {
   for (const Period& period : kPeriods) {
     if (word != period.word) continue;

@@ -152,7 +152,7 @@ Millis since(TimePoint then, TimePoint now) {
   return std::chrono::duration_cast<Millis>(now - then);
 }
 
-// Where some servers of a quorum did not answer, somebody may hold a lock that the others call
+// If some servers of a quorum did not answer, a run may hold a lock that the other servers call
 // free.
 LockCells cells_of(const LockView& lock) {
   LockCells cells = lock_cells(lock);

@@ -27,7 +27,7 @@ class KeyReader {
   std::string pending_;
 };
 
-// Where the user is in the table, or in the queue of one lock.
+// The user's position in the table, or in the queue of one lock.
 struct Cursor {
   std::string selected{};               // the name of a lock
   size_t top = 0;                       // the first line shown

@@ -206,7 +206,7 @@ Result<std::string> read_secret(const std::string& path, int more_flags = 0) {
   return text;
 }
 
-// Where a password comes from, and when it is read again.
+// A source of a password, and when to read it again.
 struct Source {
   std::function<Result<std::string>()> read;
   bool at_each_connect = false;

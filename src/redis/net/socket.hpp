@@ -145,7 +145,7 @@ class Dialer {
   bool unknown_ = false;  // those that ended for this start say that there is no such host
   std::vector<Address> addresses_;
   size_t next_ = 0;           // index in addresses_
-  bool unreachable_ = false;  // from here, the last one that failed
+  bool unreachable_ = false;  // from here, the last address that failed
   util::Fd fd_;
   std::string first_failure_;
   std::optional<Error> error_;

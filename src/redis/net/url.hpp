@@ -53,8 +53,8 @@ struct Policy {
   // Shared by all servers of a quorum, which are checked as members (redis/link/connection.hpp).
   // Null for a server that is not part of a quorum.
   std::shared_ptr<MemberRegistry> members;
-  // The SHA-1 of the script that a member's connection is asked about when it is made: the one that
-  // releases. Empty: none.
+  // The SHA-1 of the script that a member's connection is asked about when it is made, which is the
+  // release. Empty: none.
   std::string final_script;
   // Of `local:`: called before each connect, starts the server if none is running, and may take a
   // connect timeout. Null for a server elsewhere.
