@@ -175,6 +175,8 @@ CASE("a lock of another form is left alone") {
   need_other_form(lab, "0");
 }
 MUTANT("the version word of the memory is not read", {"if memory.form ~= 1 then", "if false then"});
+MUTANT("the form of a lock is changed under its holder",
+       {"if memory.form ~= 1 then", "memory.form = 1 if false then"});
 
 // A later version may store a rule that all have to keep: `!word`, and the version that knows it.
 CASE("a lock with a rule that is not known is granted to nobody, and still ends") {
