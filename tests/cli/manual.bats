@@ -62,6 +62,20 @@ options() { rlock "$1" --help | sed -n 's/^  \(-., \|    \)\(--[a-z-]*\).*/\2/p'
   [[ $output == *"  69   no server answered"* ]] || fail "$output"
 }
 
+@test "rlock(1) comes to its first option within 220 lines" {
+  command -v mandoc >/dev/null || skip "mandoc is not installed: apt install mandoc"
+  line=$(mandoc -T ascii -O width=80 "$top/man/rlock.1" | col -bx | grep -n -m 1 '^  *-n, --nonblock')
+  [ "${line%%:*}" -lt 220 ] || fail "$line"
+}
+
+@test "each section that a page refers to is in that page, or in rlock-guarantees(7)" {
+  for page in "${pages[@]}"; do
+    while read -r section; do
+      grep -qE "^\.SH \"?$section\"?$" "$page" "$top/man/rlock-guarantees.7" || fail "$page refers to $section"
+    done < <(sed 's/\\-/-/g' "$page" | grep -oE '\b[Ss]ee [A-Z]{2}[A-Z ]+[A-Z]\b' | cut -c5- | sort -u)
+  done
+}
+
 @test "the manual pages are clean under mandoc" {
   command -v mandoc >/dev/null || skip "mandoc is not installed: apt install mandoc"
   for page in "${pages[@]}"; do

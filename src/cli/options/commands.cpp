@@ -28,22 +28,22 @@ constexpr CommandRow kCommands[] = {
      "rlock run shop/dump -c 'pg_dump app | gzip >app.gz'"},
     {{CommandId::acquire, "acquire", "acquire [options] NAME", "hold a lock across separate steps"},
      "Waits for the lock NAME, prints the owner id and nothing else, and exits. The lock stays "
-     "held until rlock release, or until its lease ends. Prefer rlock run if the steps can be one "
-     "command.\n"
+     "held until rlock release, or until its lease expires. Prefer rlock run if the steps can be "
+     "one command.\n"
      "Give either --ttl, longer than the steps take from one rlock renew to the next, or "
      "--renew-while.\n"
      "With --renew-while a small background process renews the lease (60s, or --ttl) while the "
      "process PID lives, and releases the lock when PID exits. If the lock is lost or broken, "
-     "nothing ends the steps: the background process prints an error, also with -q, on the "
+     "nothing stops the steps: the background process prints an error, even with -q, on the "
      "standard error of PID and exits, and rlock renew and rlock release exit with 76. If PID "
      "exits within 2 s without a release, it prints an error on the standard error of PID's "
-     "parent, because later steps would run without the lock; a later exit is silent. No signal "
-     "but KILL ends it while PID lives: a TERM to every process of a job must not free the lock "
-     "under a step that is still running.\n"
+     "parent, because later steps would run without the lock. A later exit is silent. It ignores "
+     "every signal except KILL while PID lives: a TERM to every process of a job must not free the "
+     "lock under a step that is still running.\n"
      "Name a process that outlives all steps: $$ in a script, inside $( ) too, and $PPID if each "
      "step is a shell of its own, as in many CI systems. rlock refuses $BASHPID inside $( ), which "
      "is the substitution and not the script.\n"
-     "rlock status shows PID as the holder; without --renew-while, the process that ran rlock "
+     "rlock status shows PID as the holder, or without --renew-while the process that ran rlock "
      "acquire.\n"
      "Exit status: 0 when the lock is held. 64 wrong usage, 65 a key of the lock is not rlock's, "
      "69 no server answered, 71 system error, or rlock could not print the owner id (the lock is "
@@ -56,7 +56,8 @@ constexpr CommandRow kCommands[] = {
       "extend the lease of a lock that acquire took"},
      "Extends the lease of the owner that rlock acquire printed: it then lasts for --ttl from now, "
      "or for its previous length. rlock never shortens a lease. With --token and --ttl it restores "
-     "a lease that has ended, or that the server lost, if nobody can have held the lock since.\n"
+     "a lease that has expired, or that the server lost, if no other client can have held the lock "
+     "since.\n"
      "Exit status: 0 when the lease was extended. 76 when the lock is no longer this owner's: the "
      "message says why, and who holds it.",
      "rlock renew shop/deploy --owner \"$owner\"\n"
@@ -64,16 +65,16 @@ constexpr CommandRow kCommands[] = {
     {{CommandId::release, "release", "release [options] NAME --owner ID",
       "release a lock that acquire took"},
      "Releases the lock NAME of the owner that rlock acquire printed.\n"
-     "Exit status: 0, also if this owner has already released the lock. 75 if a live rlock run "
+     "Exit status: 0, even if this owner has already released the lock. 75 if a live rlock run "
      "holds the lock, which only force-unlock breaks. 76 if the lock was no longer this owner's: "
-     "its lease had ended, or an operator broke it.",
+     "its lease had expired, or an operator broke it.",
      "rlock release shop/deploy --owner \"$owner\""},
     {{CommandId::status, "status", "status [options] [NAME...]", "show who holds which lock"},
-     "Shows who holds each NAME; without NAME, lists the locks with the prefix that are held, "
+     "Shows who holds each NAME. Without NAME, lists the locks with the prefix that are held, "
      "waited for, broken or in a cool-down, and counts the others. NAME may be a pattern, in which "
      "* matches any text and ? one character: quote it.\n"
      "Exit status: 0. With -q and a NAME: 0 if it is held (with --owner: by that owner), 1 if it "
-     "is not; any other code means that rlock does not know.",
+     "is not. Any other code means that rlock does not know.",
      "rlock status\n"
      "rlock status --all    # free ones, too\n"
      "rlock status shop/nightly shop/deploy\n"
@@ -87,23 +88,23 @@ constexpr CommandRow kCommands[] = {
      "the successful runs in the history. It appears after three successful runs.\n"
      "--remove takes a waiter out of the queue: its rlock exits with 75 and reports who removed "
      "it. --first moves a waiter to the front.\n"
-     "Exit status: 0, also if there was nobody to remove or to move. 64 if OWNER fits several "
-     "waiters. 75 if the owner holds the lock.",
+     "Exit status: 0, even if there was no such waiter. 64 if OWNER fits several waiters. 75 if "
+     "the owner holds the lock.",
      "rlock queue            # of all locks\n"
      "rlock queue shop/deploy\n"
      "rlock queue shop/deploy --remove 2\n"
      "rlock queue shop/deploy --remove 6f1c9a\n"
      "rlock queue shop/deploy --first 3 --reason 'customers wait'"},
     {{CommandId::watch, "watch", "watch [options] [NAME...]", "look at locks as they change"},
-     "On a terminal, shows a table of the locks NAME that is kept up to date; without NAME, of "
-     "every lock under the prefix that is held, waited for or cooling down. NAME may be a pattern, "
-     "as for status. ENDS is when the run would end if it took as long as the successful ones "
-     "before it, and AGE how old the line is. The arrow keys or j and k move, enter shows the "
-     "queue of a lock and leads back, q quits. When the server does not answer, the last table "
-     "stays, with its age, until the server is back.\n"
-     "Elsewhere, or with --json, prints one JSON object for each difference between two looks: at "
-     "first one for each lock. watch changes nothing at the server, and sends at most two commands "
-     "a second, beyond 20 locks four, one of which reads up to 100 locks.\n"
+     "On a terminal, shows a table of the locks NAME that is kept up to date. Without NAME, the "
+     "table has every lock under the prefix that is held, waited for or cooling down. NAME may be "
+     "a pattern, as for status. ENDS is when the run would end if it took as long as the "
+     "successful ones before it, and AGE how old the line is. The arrow keys or j and k move, "
+     "enter shows the queue of a lock and leads back, q quits. When the server does not answer, "
+     "the last table stays, with its age, until the server is back.\n"
+     "Elsewhere, or with --json, prints one JSON object for each difference between two readings: "
+     "at first one for each lock. watch changes nothing at the server, and sends at most two "
+     "commands a second, beyond 20 locks four, one of which reads up to 100 locks.\n"
      "Exit status: 0. 69 or 77 when the server cannot be reached at the start.",
      "rlock watch\n"
      "rlock watch shop/nightly 'blog/*'\n"
@@ -111,13 +112,14 @@ constexpr CommandRow kCommands[] = {
     {{CommandId::force_unlock, "force-unlock", "force-unlock [options] NAME",
       "break a lock, as an operator"},
      "Shows who holds the lock NAME, asks for confirmation, and breaks the lock. The holder's "
-     "rlock ends its command, exits with 76 and reports who broke the lock and why. The next "
-     "holder starts when the old one has confirmed that its command has ended, or when the lease "
-     "ends. rlock cannot end the steps under a lock of rlock acquire: their next rlock renew or "
-     "release exits with 76. If nothing renews such a lock, the next holder starts at once.\n"
-     "Exit status: 0, also if nobody holds NAME. 64 if there are several holders and no option "
+     "rlock stops its command, exits with 76 and reports who broke the lock and why. The next "
+     "holder starts when the old one has confirmed that its command has exited, or when the lease "
+     "expires. rlock cannot stop the steps under a lock of rlock acquire: their next rlock renew "
+     "or release exits with 76. If nothing renews such a lock, the next holder starts immediately."
+     "\n"
+     "Exit status: 0, even if no run holds NAME. 64 if there are several holders and no option "
      "chooses among them, or if rlock is not on a terminal and --yes is missing. 75 if --owner or "
-     "--token no longer match; nothing was changed.",
+     "--token no longer match. Nothing was changed then.",
      "rlock force-unlock shop/deploy\n"
      "rlock force-unlock shop/deploy --token 1763690000123456 --reason 'host gone'"},
     {{CommandId::close, "close", "close [options] NAME...",
@@ -131,25 +133,25 @@ constexpr CommandRow kCommands[] = {
      "is already closed, the new time and reason replace the old ones.\n"
      "The closure is stored at the server only. If the server loses it, the lock is open.\n"
      "Exit status: 0. 64 without --for or --until, and if no lock matches a pattern: then nothing "
-     "was closed. 69 if no server answered: the lock may be closed. 75 if somebody holds the lock "
-     "after the time of --wait, or if somebody else closed or opened it at the same moment.",
+     "was closed. 69 if no server answered: the lock may be closed. 75 if a run still holds the "
+     "lock when --wait expires, or if someone else closed or opened it at the same moment.",
      "rlock close shop/deploy --for 2h --reason 'database upgrade'\n"
      "rlock close 'shop/*' --until 18:00\n"
      "rlock close shop/deploy --for 2h -w 10m && ./upgrade; rlock open shop/deploy"},
     {{CommandId::open, "open", "open [options] NAME...", "open a lock that close has closed"},
      "Opens each lock NAME before the end of its closure: the first in the queue gets it. NAME may "
      "be a pattern, as for status.\n"
-     "Exit status: 0, also if NAME is open. 75 if somebody else closed or opened it at the same "
+     "Exit status: 0, even if NAME is open. 75 if someone else closed or opened it at the same "
      "moment.",
      "rlock open shop/deploy"},
     {{CommandId::history, "history", "history [options] [NAME]", "show the last runs"},
-     "Shows the last runs under the lock NAME, newest first; without NAME, those of all locks. "
-     "Each run has a result: exit N, signal N, released (by rlock release), expired (the lease "
-     "ended, because the host or its rlock died), lost, forced (an operator broke the lock), "
-     "max-run, no-guard (its guard was killed), no-renewal (no thread could be started) or stopped "
-     "(rlock was asked to stop, and the command returned 0). The list also shows the runs that "
-     "were skipped because the lock was busy. The server keeps the last 100 rows of each lock (or "
-     "as many as the last run chose), for 30 days.\n"
+     "Shows the last runs under the lock NAME, newest first. Without NAME, shows those of all "
+     "locks. Each run has a result: exit N, signal N, released (by rlock release), expired (the "
+     "lease expired because the host or its rlock died), lost, forced (an operator broke the "
+     "lock), max-run, no-guard (its guard was killed), no-renewal (no thread could be started) or "
+     "stopped (rlock was asked to stop, and the command returned 0). The list also shows the runs "
+     "that were skipped because the lock was busy. The server keeps the last 100 rows of each lock "
+     "(or as many as the last run chose), for 30 days.\n"
      "Exit status: 0.",
      "rlock history shop/nightly\n"
      "rlock history -n 50    # of all locks\n"
@@ -157,10 +159,10 @@ constexpr CommandRow kCommands[] = {
     {{CommandId::forget, "forget", "forget [options] NAME", "let done work be done again"},
      "Forgets, after asking for confirmation, what was recorded of runs that do the work under "
      "NAME once only: their successes and failures, and the greatest number that superseded "
-     "others. The next such run then runs its command. NAME is no pattern. It does not touch who "
-     "holds the lock or waits for it, nor the history.\n"
-     "Exit status: 0, also if nothing was recorded. 64 if rlock is not on a terminal and --yes is "
-     "missing. 75 if it was not confirmed; nothing was changed.",
+     "others. The next such run then runs its command. NAME is no pattern. It does not affect "
+     "holders, waiters or the history.\n"
+     "Exit status: 0, even if nothing was recorded. 64 if rlock is not on a terminal and --yes is "
+     "missing. 75 if it was not confirmed. Nothing was changed then.",
      "rlock forget shop/migrate --once \"$GIT_SHA\"\n"
      "rlock forget shop/nightly --yes"},
     {{CommandId::metrics, "metrics", "metrics [options] [NAME...]", "print metrics for Prometheus"},
@@ -168,9 +170,9 @@ constexpr CommandRow kCommands[] = {
      "collector of node_exporter: holders, waiters, the oldest wait, how long the lock has been "
      "held, the last success and failure, the last duration, and counters of runs, failures, "
      "losses, skips and done. NAME may be a pattern, as for status. Without NAME it prints the "
-     "locks that are held, waited for or were run under within 24 hours; at most 1000 locks, the "
-     "others are counted. It reads every lock under the prefix for that: if there are tens of "
-     "thousands, give names or patterns.\n"
+     "locks that are held, waited for or were run under within 24 hours. It prints at most 1000 "
+     "locks, and counts the others. It reads every lock under the prefix for that: if there are "
+     "tens of thousands, give names or patterns.\n"
      "Exit status: 0. 69 or 77 when the server cannot be reached: then it prints only rlock_up 0.",
      "rlock metrics --output /var/lib/prometheus/node-exporter/rlock.prom\n"
      "rlock metrics shop/nightly 'blog/*'"},
@@ -179,8 +181,8 @@ constexpr CommandRow kCommands[] = {
      "Checks the runs under the lock NAME, for Nagios, Icinga and others that run its plugins: "
      "prints one line, with performance data. The last success and failure are known for 30 days, "
      "whatever rlock history lists.\n"
-     "Exit status: 0 if all is well. 1 if the last run failed, or a --max option is exceeded; with "
-     "--critical 2. 2 if no run succeeded --within the time, also if NAME was never held. 3 if "
+     "Exit status: 0 if all is well. 1 if the last run failed, or a --max option is exceeded (with "
+     "--critical 2). 2 if no run succeeded --within the time, even if NAME was never held. 3 if "
      "rlock cannot find out: for a usage error, a server that cannot be reached, and without "
      "--within a NAME that was never held.",
      "rlock check shop/nightly --within 26h\n"
@@ -193,8 +195,8 @@ constexpr CommandRow kCommands[] = {
      "its eviction policy, what a restart loses, its clock compared with this host's, the round "
      "trip, whether the connection is encrypted, and whether the servers of a quorum are all "
      "different. It writes only keys of its own and removes them.\n"
-     "Exit status: 0, also with warnings. 1 if a check failed; with --strict, also for a warning. "
-     "64 wrong usage, 78 configuration error.",
+     "Exit status: 0, even with warnings. 1 if a check failed, and with --strict for a warning "
+     "too. 64 wrong usage, 78 configuration error.",
      "rlock doctor\n"
      "rlock doctor --json | jq '.servers[].checks[] | select(.state != \"ok\")'"},
     {{CommandId::config, "config", "config [options]", "show each setting and where it comes from"},
@@ -206,18 +208,18 @@ constexpr CommandRow kCommands[] = {
      "rlock config --json | jq -r '.settings[] | select(.setting == \"url\").place'"},
     {{CommandId::stop_local, "stop-local", "stop-local [options]",
       "end the private server of local:"},
-     "Ends the server of the folder that the URL local: or local:/DIR names; without a URL, of the "
-     "default folder. It does not end it while somebody holds or waits for a lock under the "
-     "prefix, and shows who does. The server keeps what it has stored, and the next rlock that "
+     "Ends the server of the folder that the URL local: or local:/DIR names, or without a URL of "
+     "the default folder. It does not stop the server while a run holds or waits for a lock under "
+     "the prefix, and shows which. The server keeps what it has stored, and the next rlock that "
      "needs it starts it again.\n"
-     "Exit status: 0, also if no server was running. 64 if the URL is not local:. 75 if a lock is "
+     "Exit status: 0, even if no server was running. 64 if the URL is not local:. 75 if a lock is "
      "held.",
      "rlock stop-local\n"
      "rlock stop-local --url local:/srv/locks"},
     {{CommandId::completion, "completion", "completion bash|zsh|fish",
       "print a completion script for a shell"},
      "Prints a script that makes the shell complete commands, options and their values, the names "
-     "of locks, and the command after --. Packages install this script; otherwise load it in a "
+     "of locks, and the command after --. Packages install this script. Otherwise load it in a "
      "start-up file of the shell.\n"
      "Exit status: 0. 64 for any other shell.",
      "source <(rlock completion bash)   # in ~/.bashrc\n"

@@ -14,12 +14,12 @@ constexpr ExitCodeRow kExitCodes[] = {
     {65, "a key of the lock is not rlock's",
      "A key of this lock contains something that rlock did not write.",
      "Look at the key that the message names. If another program uses it, choose another NAME or "
-     "--prefix; otherwise delete it."},
+     "--prefix. Otherwise delete it."},
     {69, "no server answered",
      "No server answered in time, or the server cannot hold locks at this time. With run "
-     "--fail-open, if no server answered at all, the command runs without the lock instead, with "
-     "a warning before and after it. A server has also answered if it rejected the request, is "
-     "not ready (LOADING, BUSY, a replica) or gave a waiter a place in the queue; in a quorum, one "
+     "--fail-open, if no server answered at all, the command runs without the lock instead, with a "
+     "warning before and after it. A server has also answered if it rejected the request, is not "
+     "ready (LOADING, BUSY, a replica) or gave a waiter a position in the queue. In a quorum, one "
      "such server is enough. A sentinel that only names a master which does not answer is no such "
      "server.",
      "Try again later, or for longer: with --wait or --connect-timeout. rlock doctor says what is "
@@ -34,13 +34,13 @@ constexpr ExitCodeRow kExitCodes[] = {
      "The lock is busy, a newer run superseded this one, or as many runs failed as --max-failures "
      "allows. From release: a live run holds the lock. --exit-code chooses other codes, and -E "
      "another one for a busy lock.",
-     "rlock status NAME shows who holds the lock. Try again later, or wait with -w; after "
-     "superseded do not try again, because the newer run does the work. In a unit of systemd, "
+     "rlock status NAME shows who holds the lock. Try again later, or wait with -w. After "
+     "superseded do not try again, because the newer run does the work. In a systemd unit, "
      "SuccessExitStatus=75 keeps a skip from being a failure."},
     {76, "the lease was lost",
-     "The lease was lost while the command ran, and rlock ended the command. From renew and "
-     "release: the lock is no longer this owner's. If the command ended by itself, its exit code "
-     "is kept and a warning is printed. The message says whether somebody else has held the lock "
+     "The lease was lost while the command ran, and rlock stopped the command. From renew and "
+     "release: the lock is no longer this owner's. If the command exited by itself, rlock keeps "
+     "its exit code and prints a warning. The message says whether another run has held the lock "
      "since, if the server knows.",
      "Find out how far the command came before you run it again. rlock history NAME shows who "
      "broke the lock or held it since, and rlock doctor what is wrong with the server."},
@@ -48,16 +48,16 @@ constexpr ExitCodeRow kExitCodes[] = {
      "The server denied access (password, user or permission), TLS verification failed on "
      "either side, or a sandbox forbids rlock to open sockets.",
      "Correct the password, the ACL rule or the certificate. rlock doctor prints the smallest ACL "
-     "rule; see ACCESS. Run rlock outside the sandbox."},
+     "rule. See ACCESS. Run rlock outside the sandbox."},
     {78, "configuration error",
-     "Somebody has to edit something: no server is given, a file is bad, a key is unknown, the URL "
-     "is that of another kind of server (a Sentinel, a node of a cluster, a port without TLS), of "
-     "a host, master or database that does not exist, or of a replica; or another version of rlock "
-     "has stored the lock in a form that this one does not know.",
+     "You have to edit something: no server is given, a file is bad, a key is unknown, the URL is "
+     "that of another kind of server (a Sentinel, a node of a cluster, a port without TLS), of a "
+     "host, master or database that does not exist, or of a replica. The same code means that "
+     "another version of rlock has stored the lock in a form that this one does not know.",
      "Edit what the message names: another try changes nothing. rlock config shows each setting "
      "and where it comes from."},
     {124, "--max-run ended the command",
-     "--max-run ended the command, and everything that it had started.",
+     "rlock stopped the command and all its descendants because of --max-run.",
      "Find out why the command took so long, or give it a longer --max-run."},
     {126, "the command cannot be executed",
      "The command, or the interpreter that its first line names, cannot be executed. The lock was "

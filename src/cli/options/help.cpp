@@ -145,7 +145,8 @@ std::string roff(std::string_view text) {
       continue;
     }
     bool sentence_ends = text.size() > 2 && text.starts_with(". ") &&
-                         (std::isupper(static_cast<unsigned char>(text[2])) || text[2] == '-');
+                         (std::isupper(static_cast<unsigned char>(text[2])) || text[2] == '-' ||
+                          text.substr(2).starts_with("rlock "));
     out += sentence_ends ? ".\n" : roff_escaped(text.substr(0, 1));
     text.remove_prefix(sentence_ends ? 2 : 1);
   }
@@ -170,6 +171,16 @@ std::string item(const OptionRow& row, const OptionText& text) {
   }
   if (!row.environment.empty()) {
     out += util::format("Environment: {}.\n", roff_escaped(row.environment));
+  }
+  return out;
+}
+
+// The paragraphs of a command's --help. EXIT STATUS lists the codes of run.
+std::string about(const CommandRow& row) {
+  std::string out;
+  for (std::string_view paragraph : util::split(row.about, '\n')) {
+    if (row.id == CommandId::run && paragraph.starts_with("Exit status:")) continue;
+    out += (out.empty() ? "" : ".PP\n") + roff(paragraph) + "\n";
   }
   return out;
 }
@@ -301,6 +312,7 @@ std::string exit_code_help(std::optional<int> code) {
 std::optional<std::string> manual_page(std::string_view source, std::string_view acl_rule) {
   Holes holes{{"least ACL rule", roff_escaped(acl_rule)}};
   for (const CommandRow& command : commands()) {
+    holes[util::format("about {}", command.name)] = about(command);
     std::string& items = holes[util::format("options {}", command.name)];
     const auto groups = groups_of(command.id, HelpLength::full);
     for (const auto& [title, rows] : groups) {

@@ -45,9 +45,9 @@ constexpr OptionRow kOptions[] = {
      "exit with 75 immediately if the lock is busy",
      "Use it for a job that many hosts start together and only one should run: the others skip it. "
      "With --quiet a skip prints nothing. A host whose clock is behind may still run the job a "
-     "second time: --once-per and --once-within prevent that. If the server is away, rlock tries "
-     "for 2s; with --connect-timeout 1m it skips a busy lock at once and yet waits for the server. "
-     "This option cannot be combined with a --wait longer than 0."},
+     "second time: --once-per and --once-within prevent that. If the server is unavailable, rlock "
+     "tries for 2s. With --connect-timeout 1m it skips a busy lock immediately and yet waits for "
+     "the server. This option cannot be combined with a --wait longer than 0."},
     {option(Opt::wait, "wait", "DUR", "A DEPLOY FROM CI", kRun | kAcquire | kClose,
             {.group = Group::waiting,
              .letter = 'w',
@@ -56,9 +56,9 @@ constexpr OptionRow kOptions[] = {
              .in_file = true}),
      "wait at most DUR, then exit with 75; 0 is the same as -n",
      "Use it if a late start is worse than none. It limits how long rlock waits for the lock and "
-     "for the server; --max-run limits how long the command runs. If the server is away, rlock "
-     "tries to reach it until this time is over, at least for --connect-timeout; without this "
-     "option it tries for 60 s. Then it exits with 69."},
+     "for the server. --max-run limits how long the command runs. If the server is unavailable, "
+     "rlock tries to reach it until this time expires, at least for --connect-timeout. Without "
+     "this option it tries for 60 s. Then it exits with 69."},
     {option(Opt::conflict_exit_code, "conflict-exit-code", "N", "COMING FROM FLOCK",
             kRun | kAcquire,
             {.group = Group::waiting, .letter = 'E', .fallback = "75", .most = 255}),
@@ -87,8 +87,8 @@ constexpr OptionRow kOptions[] = {
      "length of the lease, at least 1s"},
     {option(Opt::no_renew, "no-renew", "", "report: one lease must outlast any outage", kRun,
             {.group = Group::lease}),
-     "do not renew the lease: stop the command before the lease ends (after 52s of 60s), exit with "
-     "76",
+     "do not renew the lease: stop the command before the lease expires (after 52s of 60s), exit "
+     "with 76",
      "Use it if a command that hangs must not hold the lock for longer than one lease. Choose a "
      "--ttl that is long enough for the command, --kill-after and a margin. To limit the command "
      "but renew its lease, use --max-run instead."},
@@ -96,9 +96,9 @@ constexpr OptionRow kOptions[] = {
             {.group = Group::processes, .fallback = "none", .common = true}),
      "stop the command after DUR and exit with 124",
      "Use it so that a command that hangs does not hold the lock forever. The time begins when the "
-     "command starts; 0 means no limit. rlock sends TERM to the command and its descendants, and "
+     "command starts. 0 means no limit. rlock sends TERM to the command and its descendants, and "
      "KILL when --kill-after expires. It holds the lock until all of them are gone, so rlock "
-     "itself may take longer: see WHAT CANNOT BE ENDED."},
+     "itself may take longer: see rlock-guarantees(7)."},
     {option(Opt::kill_after, "kill-after", "DUR", "report: command killed while it cleans up",
             kRun | kDoctor,
             {.group = Group::processes,
@@ -108,39 +108,39 @@ constexpr OptionRow kOptions[] = {
      "time from TERM to KILL when rlock stops the command",
      "Use it to give the command time to clean up after --max-run, a lost lease or force-unlock. "
      "After a lost lease the time may be shorter, because rlock sends KILL before the lease can "
-     "end at the server: a longer time needs a longer --ttl."},
+     "expire on the server: a longer time needs a longer --ttl."},
     {option(Opt::stop_after, "stop-after", "DUR", "A HOT STANDBY", kRun,
             {.group = Group::processes, .fallback = "none"}),
      "after a TERM to rlock, kill what runs for longer than DUR",
      "For a command that may ignore TERM or clean up for too long. The time begins when another "
      "process sends TERM, INT or QUIT to rlock, which passes it on. rlock then kills the command "
-     "and everything that it started, and releases the lock; without this option it waits until "
-     "the command ends. Under systemd, use less than TimeoutStopSec=, after which the lock would "
-     "stay locked until its lease ends. 0 means no limit."},
+     "and everything that it started, and releases the lock. Without this option it waits until "
+     "the command exits. Under systemd, use less than TimeoutStopSec=, after which the lock would "
+     "stay locked until its lease expires. 0 means no limit."},
     {option(Opt::on_lost, "on-lost", "terminate|ignore",
             "report: long job killed because the server failed", kRun,
             {.group = Group::lease, .fallback = "terminate"}),
      "if the lease is lost: terminate the command, or ignore the loss and print a warning",
      "With ignore, another run may hold the lock while this command still runs. Use it only if "
-     "that is harmless, or if the resource checks RLOCK_TOKEN: see FENCING TOKENS."},
+     "that is harmless, or if the resource checks RLOCK_TOKEN: see rlock-guarantees(7)."},
     {option(Opt::min_hold, "min-hold", "DUR", "AT MOST THREE STARTS AN HOUR", kRun | kAcquire,
             {.group = Group::lease, .fallback = "0"}),
      "keep the lock for at least DUR, even if the command exits sooner",
      "Use it with --nonblock for a job that many hosts start by their clocks: a host whose clock "
      "is behind, or that starts after a quick job is done, then finds the lock busy. It also "
      "applies if the command fails or its host dies, but not if the command cannot be executed. "
-     "rlock status shows that the lock is in its cool-down; force-unlock ends the cool-down."},
+     "rlock status shows that the lock is in its cool-down. force-unlock ends the cool-down."},
     {option(Opt::slots, "slots", "N", "A POOL OF FOUR TEST DATABASES", kRun | kAcquire,
             {.group = Group::lease, .fallback = "1", .common = true, .least = 1, .most = 1024}),
      "allow up to N holders; if they disagree, the smallest N applies",
-     "Use it to limit how many instances of a job run at once. Give the same N everywhere, at most "
-     "1024. The command finds in RLOCK_SLOT which one it is: a number from 1 to N that no other "
-     "live holder has. This option cannot be combined with --shared, several servers or another "
-     "--format."},
+     "Use it to limit how many instances of a job run at the same time. Give the same N "
+     "everywhere, at most 1024. The command finds in RLOCK_SLOT which one it is: a number from 1 "
+     "to N that no other live holder has. This option cannot be combined with --shared, several "
+     "servers or another --format."},
     {option(Opt::shared, "shared", "", "FREEZE OF AN ENVIRONMENT", kRun | kAcquire,
             {.group = Group::lease, .letter = 's', .common = true}),
      "take a shared lock: any number of shared holders, but no exclusive one",
-     "Use it for readers that may run at the same time; a writer takes the lock without this "
+     "Use it for readers that may run at the same time. A writer acquires the lock without this "
      "option. Waiters get the lock in order, so later readers do not overtake a waiting writer. "
      "The restrictions of --slots apply."},
     {option(Opt::max_queue, "max-queue", "N", "report: runs pile up behind a slow one",
@@ -154,65 +154,64 @@ constexpr OptionRow kOptions[] = {
      "Use it for work that several processes start, such as a migration at the start of each "
      "replica: one runs it, and the others wait and then continue. KEY identifies the work, for "
      "example a commit: 1 to 200 bytes. An empty KEY is an error, because it is what a variable "
-     "that is not set expands to. The server keeps a KEY for 30 days after somebody last asked for "
-     "it, and 1,000 of them for each lock. See DONE ONCE."},
+     "that is not set expands to. The server keeps a KEY for 30 days after a run last asked for "
+     "it, and 1,000 of them for each lock. See rlock-guarantees(7)."},
     {option(Opt::once_per, "once-per", "minute|15m|hour|6h|day|week|month",
             "A JOB ONCE A DAY ON TEN HOSTS", kRun,
             {.group = Group::once, .common = true, .examples = true}),
      "run the command once in each calendar period; otherwise exit with 0",
      "Use it in the crontab of several hosts. What counts is the period in which a host begins to "
-     "ask: of the day, the week (from Monday) and the month by the local date of the host, of all "
-     "others by UTC. Besides the names it takes each duration of which a day consists, such as 15m "
-     "or 6h; these begin at midnight in UTC. cron starts jobs by the same clock, so that hosts "
-     "whose clocks differ by some seconds still mean the same period. For day, week and month all "
-     "hosts need the same time zone: a run that finds its work done by a host with another one "
-     "prints a warning. See DONE ONCE."},
+     "ask: for the day, the week (from Monday) and the month by the local date of the host, for "
+     "all others by UTC. In addition to the names it takes each duration that divides a day, such "
+     "as 15m or 6h. These begin at midnight in UTC. cron starts jobs by the same clock, so that "
+     "hosts whose clocks differ by some seconds still mean the same period. For day, week and "
+     "month all hosts need the same time zone: a run that finds its work done by a host with "
+     "another one prints a warning. See rlock-guarantees(7)."},
     {option(Opt::once_within, "once-within", "DUR", "A JOB ONCE A DAY ON TEN HOSTS", kRun,
             {.group = Group::once, .least = 1, .most = 366 * kDay}),
      "skip the command and exit with 0 if a run of NAME succeeded within DUR",
      "A run counts if it began to ask less than DUR before this one, or was granted the lock after "
      "this one began to ask. Use it for timers without a calendar, with jitter, or that start "
      "late: take half of the period of the timer. The clocks of the hosts do not matter. At most "
-     "366d. See DONE ONCE."},
+     "366d. See rlock-guarantees(7)."},
     {option(Opt::max_failures, "max-failures", "N", "A JOB THAT CATCHES UP, AS WITH ANACRON", kRun,
             {.group = Group::once, .fallback = "none", .least = 1, .most = UINT32_MAX}),
      "with --once, --once-per or --once-within: after N failed runs, exit with 75",
-     "Without it each waiter tries in its turn what the one before it failed to do. The failures "
-     "of runs with this option are counted since the last success, of this KEY or in this period; "
-     "a command that could not be started is not counted, nor one that returned 0 after rlock was "
-     "asked to stop, nor a run whose lock an operator broke."},
+     "Without it each waiter tries in its turn what the run before it failed to do. The failures "
+     "of runs with this option are counted since the last success, of this KEY or in this period. "
+     "rlock does not count a command that could not be started, a command that returned 0 after "
+     "rlock was asked to stop, or a run whose lock an operator broke."},
     {option(Opt::supersede, "supersede", "N", "A DEPLOY FROM CI", kRun | kAcquire,
             {.group = Group::waiting, .value_optional = true, .most = kGreatestToken}),
      "among waiters with this option keep only the newest (the greatest N); the others exit with "
      "75",
      "Use it for deploys: after a long one the newest commit is deployed, and those in between are "
-     "left out. N is a number that grows, such as the number of the pipeline, so that an old one "
-     "that is tried again does not win, even if nobody waits: the server remembers the greatest N "
-     "that was granted the lock for 30 days, or until rlock forget NAME. An N that equals the "
-     "greatest one runs again, so that a deploy can be repeated. Without N the latest to arrive is "
-     "the newest. The one that stays takes the place in the queue of the one that it replaces. A "
-     "run that holds the lock is never touched. With --nonblock nobody is replaced. This option "
+     "left out. N is a number that grows, such as the number of the pipeline, so that an old "
+     "deploy that is tried again does not win, even if no run waits: the server remembers the "
+     "greatest N that was granted the lock for 30 days, or until rlock forget NAME. An N that "
+     "equals the greatest one runs again, so that a deploy can be repeated. Without N the latest "
+     "to arrive is the newest. The newer run takes over the position of the run that it replaces. "
+     "It never affects the current holder. With --nonblock it replaces no waiter. This option "
      "works with one server only."},
     {option(Opt::while_closed, "while-closed", "", "FREEZE OF AN ENVIRONMENT", kRun | kAcquire,
             {.group = Group::waiting}),
      "acquire the lock even if it is closed (rlock close)",
      "Use it for what must run during a freeze, such as a fix. While the lock is closed such a run "
-     "waits only for who holds the lock, and for those with this option that came before it. This "
-     "option works with one server only. See CLOSING."},
+     "waits only for the holder, and for runs with this option that came before it. This option "
+     "works with one server only. See rlock close."},
     {option(Opt::urgent, "urgent", "DUR", "report: urgent fix waits behind routine jobs",
             kRun | kAcquire,
             {.group = Group::waiting, .value_optional = true, .least = 1, .most = kDay}),
      "queue as if this run had arrived DUR earlier (1h without DUR, at most 24h)",
      "Use it for what should not stand behind the usual work, such as an urgent fix. An ordinary "
-     "waiter is overtaken only by urgent ones that came at most DUR after it, so that nobody waits "
-     "forever. A run that holds the lock is never touched. With --supersede it needs that option's "
-     "N."},
+     "waiter is overtaken only by urgent ones that came at most DUR after it, so that no run waits "
+     "forever. It never affects the current holder. With --supersede it needs that option's N."},
     {option(Opt::wait_descendants, "wait-descendants", "", "COMING FROM FLOCK", kRun,
             {.group = Group::processes, .common = true}),
      "hold the lock until every process that the command started has exited",
      "Use it for a command that returns before its work is done. Without this option rlock "
-     "releases the lock when the command itself has ended, and the processes that the command left "
-     "behind run on without the lock."},
+     "releases the lock when the command itself has exited, and leftover processes keep running "
+     "without the lock."},
     {option(Opt::contain, "contain", "user", "A JOB ONCE A DAY ON TEN HOSTS", kRun,
             {.group = Group::processes, .value_optional = true, .in_file = true}),
      "run the command in a pid namespace of its own; the kernel kills everything in it when the "
@@ -220,13 +219,13 @@ constexpr OptionRow kOptions[] = {
      "Then nothing outlives the run: no process of root, no storm of forks, nothing that a "
      "debugger holds, no daemon, and nothing if rlock and its guard are killed at the same "
      "instant. What the command leaves behind is killed before the lock is released. Processes in "
-     "the namespace have numbers of their own, also in what they print, and see no others in "
-     "/proc; what they mount is not visible outside. This needs root (CAP_SYS_ADMIN). A user who "
+     "the namespace have numbers of their own, even in what they print, and see no others in "
+     "/proc. What they mount is not visible outside. This needs root (CAP_SYS_ADMIN). A user who "
      "is not root gives --contain=user: in a user namespace files of all other users appear to "
      "belong to nobody, ambient capabilities and supplementary groups are lost, and sudo and other "
      "set-user-ID programs do not work. Do not use it for a backup, which would record the wrong "
-     "owners. rlock doctor says which of the two works. If the one that is given does not, rlock "
-     "exits with 71 before it asks for the lock."},
+     "owners. rlock doctor says which of the two works. If your choice does not, rlock exits with "
+     "71 before it asks for the lock."},
     {option(Opt::format, "format", "native|plain|redisson", "COMING FROM SET NX EX",
             kRun | kAcquire | kRenew | kRelease | kStatus | kWatch | kForce,
             {.group = Group::storage, .fallback = "native"}),
@@ -263,8 +262,8 @@ constexpr OptionRow kOptions[] = {
             {.group = Group::output, .in_file = true}),
      "print one line if the command fails, even with --quiet",
      "Use it with -q in a crontab, for a job that is silent unless it fails: then cron mails only "
-     "failures, and names the host, how the command ended and how long it ran. A command that "
-     "rlock ended, or whose lock was lost, has a line without this option, too."},
+     "failures, and names the host, how the command exited and how long it ran. If rlock stopped "
+     "the command, or the lock was lost, rlock prints a line even without this option."},
     {option(Opt::history_rows, "history", "N", "report: a lock for each of 100,000 records", kRun,
             {.group = Group::storage, .fallback = "100", .in_file = true, .most = 1000}),
      "keep N rows (0-1000) of NAME's history from this run on",
@@ -286,24 +285,24 @@ constexpr OptionRow kOptions[] = {
      "To break a lock that has several holders (shared or with --slots), use this option, --owner "
      "or --token."},
     {option(Opt::now, "now", "", "A LOCK IS STUCK AT 3 A.M.", kForce, {.common = true}),
-     "free the lock at once: the old and the next command may overlap",
+     "free the lock immediately: the old and the next command may overlap",
      "Use it only if you know that the holder's host is dead, or if an overlap does no harm. "
-     "Without it the next holder starts when the old one has confirmed that its command has ended, "
-     "or when the lease ends."},
+     "Without it the next holder starts when the old one has confirmed that its command has "
+     "exited, or when the lease expires."},
     {option(Opt::remove, "remove", "OWNER", "report: waiter that nobody needs any more", kQueue,
             {.common = true}),
      "remove this waiter: its owner id, the first characters of it, or its position",
      "Its rlock exits with 75 and reports who removed it. The listing shows positions and owner "
-     "ids; a number of up to six digits is a position. If several owner ids begin with OWNER, "
+     "ids. A number of up to six digits is a position. If several owner ids begin with OWNER, "
      "rlock removes none and exits with 64. Queues move: in a script, use the owner id. If the "
      "owner holds the lock by now, rlock does not remove it and exits with 75: use force-unlock."},
     {option(Opt::first, "first", "OWNER", "report: urgent fix waits behind routine jobs", kQueue,
             {.common = true}),
      "move this waiter to the front: its owner id, the first characters of it, or its position",
-     "Use it for the one that cannot wait; a later run can ask for such a place itself with "
-     "--urgent. The listing and the history of its run show who moved it. What holds is never "
-     "touched, and while the lock is closed it still waits for the end of the closure. OWNER as "
-     "for --remove. This option works with one server only."},
+     "Use it for a run that cannot wait. A later run can ask for such a position itself with "
+     "--urgent. The listing and the history of its run show who moved it. It never affects the "
+     "current holder, and while the lock is closed the waiter still waits until the lock opens. "
+     "OWNER as for --remove. This option works with one server only."},
     {option(Opt::runs, "runs", "N", "report: what did the last nights do", kHistory,
             {.letter = 'n', .fallback = "20", .common = true, .least = 1, .most = 1'000'000}),
      "how many runs to show",
@@ -319,19 +318,19 @@ constexpr OptionRow kOptions[] = {
      "exit with 1 for a warning, too",
      "Use it in monitoring, and in scripts that set up a new server."},
     {option(Opt::output, "output", "FILE", "ALERTS", kMetrics, {.common = true}),
-     "write to FILE, which is replaced at once",
-     "Use it for a collector that reads FILE. rlock writes beside FILE and renames, so that nobody "
-     "reads half of it. rlock refuses FILE if it exists and is not a regular file. If the server "
-     "does not answer, FILE says rlock_up 0."},
+     "write to FILE, which is replaced as a whole",
+     "Use it for a collector that reads FILE. rlock writes a new file and renames it, so that no "
+     "program reads half of it. rlock refuses FILE if it exists and is not a regular file. If the "
+     "server does not answer, FILE says rlock_up 0."},
     {option(Opt::within, "within", "DUR", "ALERTS", kCheck, {.common = true}),
      "exit with 2 unless a run succeeded within this time",
      "Use somewhat more than the time between two runs and the length of a run: 26h for a job that "
      "runs each night."},
     {option(Opt::max_held, "max-held", "DUR", "ALERTS", kCheck, {.common = true}),
-     "exit with 1 if somebody has held the lock for longer",
+     "exit with 1 if a run has held the lock for longer",
      "Use it to notice a command that hangs. To end it, use run --max-run."},
     {option(Opt::max_wait, "max-wait", "DUR", "ALERTS", kCheck, {.common = true}),
-     "exit with 1 if somebody has waited for longer",
+     "exit with 1 if a run has waited for longer",
      "Use it to notice that runs come faster than they end."},
     {option(Opt::max_waiters, "max-waiters", "N", "ALERTS", kCheck,
             {.common = true, .most = UINT32_MAX}),
@@ -339,7 +338,7 @@ constexpr OptionRow kOptions[] = {
      "Use it to notice a queue that grows. To limit the queue, use run --max-queue."},
     {option(Opt::critical, "critical", "", "ALERTS", kCheck, {.common = true}),
      "exit with 2 where it would exit with 1",
-     "Use it for a job whose failure somebody must look at at once."},
+     "Use it for a job whose failure needs immediate attention."},
     {option(Opt::closed_for, "for", "DUR", "FREEZE OF AN ENVIRONMENT", kClose, {.common = true}),
      "open the lock again after this time, at most 30d", "This option or --until is required."},
     {option(Opt::until, "until", "TIME", "FREEZE OF AN ENVIRONMENT", kClose, {.common = true}),
@@ -359,9 +358,9 @@ constexpr OptionRow kOptions[] = {
      "the server: redis://HOST[:PORT][/DB], rediss:// for TLS, unix:///PATH, local: and others; "
      "give three or more for a quorum",
      "To give several servers, repeat the option, or separate the URLs in one text by white space "
-     "or commas. Two servers are not enough, because they cannot form a majority: see SEVERAL "
-     "SERVERS. There is no default. Do not put a password in a URL on the command line, because "
-     "every user of the host can read the command line."},
+     "or commas. Two servers are not enough, because they cannot form a majority: see "
+     "rlock-guarantees(7). There is no default. Do not put a password in a URL on the command "
+     "line, because every user of the host can read the command line."},
     {general(Opt::user, "user", "NAME", "report: an ACL user for each program",
              {.environment = "RLOCK_USER", .in_file = true}),
      "ACL user, instead of the one in the URL",
@@ -375,7 +374,7 @@ constexpr OptionRow kOptions[] = {
      "itself)",
      "Use it for a password that is mounted into a container or changes while rlock runs. rlock "
      "does not use FILE if other users can write to it. RLOCK_PASSWORD or REDISCLI_AUTH in the "
-     "environment contain the password itself; use only one of RLOCK_PASSWORD and "
+     "environment contain the password itself. Use only one of RLOCK_PASSWORD and "
      "RLOCK_PASSWORD_FILE. This option cannot be combined with --password-command."},
     {general(Opt::password_command, "password-command", "CMD",
              "report: password from a vault that changes", {.in_file = true}),
@@ -402,8 +401,8 @@ constexpr OptionRow kOptions[] = {
              {.environment = "RLOCK_INSECURE", .in_file = true}),
      "TLS: do not verify the server's certificate (prints a warning)",
      "Anyone who controls the network can then read the password and pretend to grant the lock. "
-     "Use it for tests only; --cacert is the safe way to accept a certificate of a private CA, and "
-     "has no effect beside this option."},
+     "Use it only for tests. --cacert is the safe way to accept a certificate of a private CA, and "
+     "has no effect together with this option."},
     {general(Opt::prefix, "prefix", "TEXT", "report: several teams share one server",
              {.fallback = "rlock:", .environment = "RLOCK_PREFIX", .in_file = true}),
      "prefix of the keys at the server",
@@ -423,13 +422,12 @@ constexpr OptionRow kOptions[] = {
      "a grant, a renewal and a release count once N replicas have confirmed them",
      "Use it if a failover must not forget a grant: a lock that is granted is still held after a "
      "failover to a replica that confirmed it. If too few replicas confirm a grant, rlock keeps "
-     "it, and starts the command once they do; after 60 s, or the time of --wait, it exits with "
-     "69. A renewal that they do not confirm has failed, so a master that is cut off from its "
-     "replicas ends its commands. All runs of NAME must have this option: set it in rlock.toml. N "
-     "should be one less than the number of replicas: a failover, or a replica that is away, then "
-     "ends no run. doctor checks it. See LIMITS, in particular for replicas that never become "
-     "master. It "
-     "cannot be used with several servers, local: or --format."},
+     "it, and starts the command once they do. After 60 s, or when --wait expires, it exits with "
+     "69. A renewal that they do not confirm has failed, so the runs of a master that is cut off "
+     "from its replicas stop. All runs of NAME must have this option: set it in rlock.toml. N "
+     "should be one less than the number of replicas: a failover, or an unavailable replica, then "
+     "stops no run. doctor checks it. See rlock-guarantees(7), in particular for replicas that "
+     "never become master. It cannot be used with several servers, local: or --format."},
     {general(Opt::config, "config", "FILE", "report: two servers used by one host",
              {.environment = "RLOCK_CONFIG"}),
      "read only this configuration file, instead of rlock/rlock.toml in ~/.config or /etc",
@@ -452,7 +450,7 @@ constexpr OptionRow kOptions[] = {
     {general(Opt::help, "help", "", "report: which option does what",
              {.letter = 'h', .common = true}),
      "print help: -h in short, --help in full",
-     "Before a command, it lists the commands; --help also the connection options."},
+     "Before a command, it lists the commands, and --help the connection options too."},
     {general(Opt::version, "version", "", "report: two versions share a server", {.letter = 'V'}),
      "print the version"},
 };
@@ -471,7 +469,7 @@ constexpr PerCommandText kPerCommandTexts[] = {
     {{Opt::ttl, kRun, "60s"},
      "length of the lease, at least 1s; rlock renews the lease while the command runs",
      "rlock renews it every 10s, or after each third of it if that is less. With a shorter lease "
-     "the lock is free sooner if this host dies; with a longer one the command survives a longer "
+     "the lock is free sooner if this host dies. With a longer one the command survives a longer "
      "outage of the server. With 60s it survives every outage of up to 40s, for example a failover "
      "of Sentinel with the default down-after-milliseconds, and with 5m of up to 4m38s: that is "
      "the lease without the time between two renewals, --kill-after and a margin. With several "
@@ -494,16 +492,17 @@ constexpr PerCommandText kPerCommandTexts[] = {
      "option is required with a --format other than native, and with --token to restore a lease."},
     {{Opt::slots, kAcquire, "1"},
      "allow up to N holders; only --json says which slot this one has",
-     "Use it to limit how many scripts work at once. Give the same N everywhere, at most 1024. The "
-     "owner id does not show the slot, and acquire sets no RLOCK_SLOT: read slot and owner from "
-     "--json, as EXAMPLES shows. The slot is a number from 1 to N that no other live holder has. "
-     "This option cannot be combined with --shared, several servers or another --format."},
+     "Use it to limit how many scripts work at the same time. Give the same N everywhere, at most "
+     "1024. The owner id does not show the slot, and acquire sets no RLOCK_SLOT: read slot and "
+     "owner from --json, as rlock-recipes(7) shows. The slot is a number from 1 to N that no other "
+     "live holder has. This option cannot be combined with --shared, several servers or another "
+     "--format."},
     {{Opt::exit_code, kAcquire, "busy=75,superseded=75"},
      "exit with N (0-255) for WHAT: busy or superseded; separate several by commas",
      "busy applies to --nonblock, --wait and --max-queue, and superseded to --supersede."},
     {{Opt::min_hold, kAcquire, "0"},
      "keep the lock for at least DUR, even if it is released sooner",
-     "rlock status shows that the lock is in its cool-down; force-unlock ends the cool-down."},
+     "rlock status shows that the lock is in its cool-down. force-unlock ends the cool-down."},
     {{Opt::format, kForce, "detected"},
      "how the lock is stored: as rlock does (native); as redsync, redis-py and node-redlock do "
      "(plain); or as Redisson does (redisson). With plain and redisson, NAME is the key itself",
@@ -520,7 +519,7 @@ constexpr PerCommandText kPerCommandTexts[] = {
      "This option is required. Anyone who knows the id can release the lock."},
     {{Opt::all, kStatus},
      "list free locks, too, instead of counting them",
-     "Use it to see which locks were used within 30 days. It takes no NAME; a pattern lists free "
+     "Use it to see which locks were used within 30 days. It takes no NAME. A pattern lists free "
      "locks in any case."},
     {{Opt::owner, kStatus},
      "with -q: exit with 0 if this owner holds NAME, with 1 if not",
@@ -533,8 +532,8 @@ constexpr PerCommandText kPerCommandTexts[] = {
      "cannot be combined with --token or --all."},
     {{Opt::token, kRenew},
      "with --ttl: restore the lease with this fencing token if it has ended or the server lost it",
-     "Use it if the server may have lost its data. rlock restores the lease only if nobody can "
-     "have held the lock since. acquire --json prints the token."},
+     "Use it if the server may have lost its data. rlock restores the lease only if no other "
+     "client can have held the lock since. acquire --json prints the token."},
     {{Opt::token, kForce},
      "break the lock only if its holder has this fencing token",
      "If the lock has been granted again by now, rlock changes nothing and exits with 75. This "
@@ -551,15 +550,14 @@ constexpr PerCommandText kPerCommandTexts[] = {
      "rlock still stores host, user and pid."},
     {{Opt::reason, kQueue},
      "with --remove or --first: free text that says why",
-     "The waiter that is removed reports it; the listing and the history show it of one that was "
-     "moved."},
+     "The removed waiter prints it. For a moved waiter the listing and the history show it."},
     {{Opt::reason, kForce},
      "free text that the holder and rlock history report",
      "Use it to say why the lock was broken."},
     {{Opt::wait, kClose, "do not wait"},
-     "when it is closed, wait at most this long until nobody holds the lock, then exit with 75",
-     "Use it to begin work that nobody may run beside. The lock stays closed also if somebody "
-     "holds it after this time."},
+     "when it is closed, wait at most this long until no run holds the lock, then exit with 75",
+     "Use it before work that must not overlap with any run. The lock stays closed even if a run "
+     "still holds it then."},
     {{Opt::reason, kClose},
      "free text shown to others, at most 200 bytes",
      "Who waits for the lock, and who is refused, sees it."},
