@@ -408,11 +408,11 @@ void RunObserver::unheeded(const run::Unheeded& unheeded) {
   }
   const bool hint = command > 0 && unheeded.kill_in != Millis(0);
   if (hint) next += util::format(". To stop it now: kill -KILL {}", command);
-  report(
-      util::format("{}: {} goes on {} after signal {} was passed on; {}", in_quotes(name_.text()),
-                   command > 0 ? "the command" : "what the command started",
-                   util::format_duration(unheeded.after), unheeded.signal, next),
-      Weight::warning);
+  report(util::format("{}: {} still runs {} after signal {} was passed on; {}",
+                      in_quotes(name_.text()),
+                      command > 0 ? "the command" : "what the command started",
+                      util::format_duration(unheeded.after), unheeded.signal, next),
+         Weight::warning);
 }
 
 void RunObserver::still_releasing() {

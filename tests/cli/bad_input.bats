@@ -78,7 +78,6 @@ END
 
 @test "run: words that are missing, too many, or make no sense" {
   each_refused run <<END
-
 -- touch started
 name
 name --
@@ -129,8 +128,8 @@ END
 --exit-code busy=1,,busy=2 -- touch started | not ""
 --exit-code '' -- touch started | not ""
 --done-exit-code 9 -- touch started | unknown option
---once '' -- touch started | not set
---once= -- touch started | not set
+--once '' -- touch started | is its variable set
+--once= -- touch started | is its variable set
 --once $(printf '%0201d' 0) -- touch started | 200 bytes
 --once \$'a\nb' -- touch started | control characters
 --supersede= -- touch started | --supersede

@@ -108,7 +108,7 @@ first_renewal() { jq -r 'select(.event == "renewed") | .held_ms' log | head -n 1
   hold refused -t 1h 2>err
   redis config set min-replicas-to-write 1 >/dev/null
   let_go refused
-  grep -q 'refused.*was not confirmed.*NOREPLICAS' err || fail "$(cat err)"
+  grep -q 'refused.*did not confirm the release.*NOREPLICAS' err || fail "$(cat err)"
   redis config set min-replicas-to-write 0 >/dev/null
   run -75 rlock run -n refused -- true
   moved 3600
