@@ -126,6 +126,7 @@ END
 --exit-code 9 -- touch started | --exit-code takes busy=N, done=N, superseded=N or failures=N, separated by commas, not "9"
 --exit-code late=9 -- touch started | not "late=9"
 --exit-code busy=1,,busy=2 -- touch started | not ""
+--event-log - -- touch started | /dev/stderr
 --exit-code '' -- touch started | not ""
 --done-exit-code 9 -- touch started | unknown option
 --once '' -- touch started | is its variable set

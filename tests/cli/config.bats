@@ -279,6 +279,7 @@ refuses_password() {
 
 @test "if a login fails, rlock says what is odd about the password, without showing it" {
   own --requirepass canary
+  RLOCK_PASSWORD='$(PASSWORD)' refuses_password "begins like a variable"
   RLOCK_PASSWORD=$'canary\r' refuses_password "ends with a carriage return"
   RLOCK_PASSWORD='canary ' refuses_password "ends with a space"
   RLOCK_PASSWORD='"canary"' refuses_password "is in quotes"

@@ -331,9 +331,9 @@ TEST_CASE("a variable within two letters of a setting that is not set is warned 
                        "RLOCK_USER", "REDISCLI_AUTH",   "RLOCK_PASSWORD_FILE"};
   CHECK(unknown(of_rlock).warnings.empty());
   CHECK(unknown(of_rlock).names.empty());
-  const auto pod = unknown({"RLOCK_SERVICE_HOST", "RLOCK_PORT_80_TCP", "PATH"});
+  const auto pod = unknown({"RLOCK_SERVICE_HOST", "RLOCK_PORT", "PATH"});
   CHECK(pod.warnings.empty());
-  CHECK(pod.names == Words{"RLOCK_SERVICE_HOST", "RLOCK_PORT_80_TCP"});
+  CHECK(pod.names == Words{"RLOCK_SERVICE_HOST", "RLOCK_PORT"});
 }
 
 TEST_CASE("relative paths in a file start at its folder") {

@@ -51,7 +51,7 @@ constexpr ExitCodeRow kExitCodes[] = {
      "rule. See ACCESS. Run rlock outside the sandbox."},
     {78, "configuration error",
      "You have to edit something: no server is given, a file is bad, a key is unknown, the URL is "
-     "that of another kind of server (a Sentinel, a node of a cluster, a port without TLS), of a "
+     "that of another kind of server (a Sentinel, a node of a cluster, a web server), of a "
      "host, master or database that does not exist, or of a replica. The same code means that "
      "another version of rlock has stored the lock in a form that this one does not know.",
      "Edit what the message names: another try changes nothing. rlock config shows each setting "

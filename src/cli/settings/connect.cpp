@@ -81,12 +81,15 @@ Error no_server() {
   return {ErrorKind::config, text};
 }
 
-// With a brace in the prefix, cluster would hash the keys of one lock to several slots.
+// With a brace in the prefix, cluster would hash the keys of one lock to several slots. A `$` is
+// left of a variable that nobody has replaced: hosts with other prefixes would not exclude each
+// other.
 Status check_prefix(const std::string& prefix) {
-  bool valid = util::printable(prefix) == prefix && prefix.find_first_of("{}") == prefix.npos;
+  bool valid = util::printable(prefix) == prefix && prefix.find_first_of("${}") == prefix.npos;
   if (valid) return Done{};
   return usage("bad prefix " + quoted_word(prefix) +
-               ": control characters, { and } are not allowed");
+               ": control characters, $, { and } are not allowed; check that each variable in it "
+               "is defined");
 }
 
 Status set_replicas(redis::OpenOptions& out, const Choices& choices) {

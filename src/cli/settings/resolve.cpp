@@ -268,6 +268,7 @@ UnknownVariables unknown_variables(std::span<const std::string> names) {
   for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     if (name.starts_with("RLOCK_")) unknown.names.push_back(name);
+    if (name == "RLOCK_PORT") continue;  // Kubernetes sets it next to a Service of the name `rlock`
     constexpr size_t kSlip = 2;
     std::optional<std::string_view> meant;
     size_t least = kSlip + 1;

@@ -368,10 +368,14 @@ Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv) {
       .watchdog = choices.has(Opt::no_renew) ? lock::Watchdog::none : lock::Watchdog::renew,
       .contain = contain_choice(choices),
   };
+  const auto event_log = choices.last(Opt::event_log);
+  if (event_log == "-") {
+    return usage("--event-log needs a FILE; for standard error: --event-log /dev/stderr");
+  }
   return RunSettings{
       .plan = std::move(plan),
       .waiting = claim.waiting,
-      .event_log = choices.last(Opt::event_log),
+      .event_log = event_log,
       .report = choices.has(Opt::report),
       .fail_open = fail_open_choice(choices),
   };

@@ -310,6 +310,8 @@ std::string oddity_of(std::string_view password) {
   note(password.ends_with(' '), "ends with a space");
   note(password.ends_with('\t'), "ends with a tab");
   note(quoted, "is in quotes");
+  note(password.starts_with("$(") || password.starts_with("${"),
+       "begins like a variable that nobody has replaced");
   note(!ends_in_line && std::any_of(password.begin(), password.end(), is_control),
        "contains control characters");
   note(!util::is_utf8(password), "is not UTF-8");
