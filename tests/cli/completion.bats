@@ -70,7 +70,7 @@ lists() {
   if [ "$1" = fish ]; then
     fish -c "source $completions/rlock.fish; complete -C '$2'"
   else
-    tab "$1" "$2\t\t" 2>&1 >/dev/null
+    { tab "$1" "$2\t\t" >/dev/null; } 2>&1
   fi
 }
 

@@ -20,9 +20,7 @@ printf '%s\n' '[  7%] Building' '[ 34%] Building' '[ 39%] Building' '[100%] Buil
 EOF
   chmod +x bin/cmake
   grep -m 1 '^    packaging/try.sh' "$readme" >checkout/first_line
-  cd checkout
-  run -0 env -u RLOCK_URL PATH="$here/bin" sh first_line 3>&-
-  cd ..
+  run -0 env -u RLOCK_URL PATH="$here/bin" sh -c 'cd checkout && sh first_line' 3>&-
 }
 
 @test "after try.sh, where no server is installed, the first steps do what their comments say" {
