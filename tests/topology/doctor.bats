@@ -62,7 +62,7 @@ is() { [ "$(grade "$2")" = "$1" ]; }
   run -0 rlock doctor
   [[ $output == *"ok    counting      3 sentinels exist"* && $output != *canary* ]] || fail "$output"
   at s0 sentinel flushconfig
-  grep -q '^user rl .*+@all$' "$fleet/s0/conf" || fail "$(cat "$fleet/s0/conf")"
+  grep -q '^user rl .*+@all' "$fleet/s0/conf" || fail "$(cat "$fleet/s0/conf")"
   at s0 acl setuser rl '-sentinel|ckquorum' '-sentinel|master' >/dev/null
   run -0 rlock doctor
   [[ $output == *"warn  failover      not tested: this user may not run SENTINEL CKQUORUM at"* ]] || fail "$output"
