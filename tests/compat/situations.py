@@ -176,25 +176,23 @@ class Done(Situation):
 class DonePeriod(Situation):
     """A run with --once-per succeeded."""
 
+    once = ("--once-per", "day")
+    over_after = 24 * HOUR
+
     def make(self, lab):
-        lab.runs("--once-per", "day")
+        lab.runs(*self.once)
 
     def check(self, lab, state):
-        lab.does_not_run("--once-per", "day", code=0)
-        lab.passes(24 * HOUR)
-        lab.runs("--once-per", "day")
+        lab.does_not_run(*self.once, code=0)
+        lab.passes(self.over_after)
+        lab.runs(*self.once)
 
 
-class DoneWithin(Situation):
+class DoneWithin(DonePeriod):
     """A run with --once-within succeeded."""
 
-    def make(self, lab):
-        lab.runs("--once-within", "1h")
-
-    def check(self, lab, state):
-        lab.does_not_run("--once-within", "1h", code=0)
-        lab.passes(2 * HOUR)
-        lab.runs("--once-within", "1h")
+    once = ("--once-within", "1h")
+    over_after = 2 * HOUR
 
 
 class Forgotten(Situation):

@@ -117,6 +117,8 @@ TEST_CASE("passwords and tokens in URLs of the command line are not shown") {
   CHECK(shown("http://h:80/x") == "http://h:80/x");
   CHECK(shown("redis+sentinel://h/m?sentinel_password=canary&db=1") ==
         "'redis+sentinel://h/m?sentinel_password=***&db=1'");
+  CHECK(shown("https://h/?old_password=canary&new_password=canary") ==
+        "'https://h/?old_password=***&new_password=***'");
   CHECK(shown("https://" + std::string(5'000, 'c') + "@h") == "'https://***@h'");
   CHECK(shown(std::string(190, 'x') + "://:canary@h").find("canary") == std::string::npos);
 }

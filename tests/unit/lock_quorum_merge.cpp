@@ -212,7 +212,7 @@ TEST_CASE("a holder is shown although one server does not have the majority's to
 }
 
 TEST_CASE("a lease lasts for as long as a majority has it") {
-  auto with = [](Millis left) {
+  auto with = [](std::optional<Millis> left) {
     Holder holder;
     holder.owner = "x";
     holder.left = left;
@@ -223,6 +223,9 @@ TEST_CASE("a lease lasts for as long as a majority has it") {
   using namespace std::chrono_literals;
   Replies<Snapshot> replies{with(9s), with(2s), with(7s), with(1s), with(8s)};
   CHECK((*merge_replies(replies, five(), Collecting::closed))->holders.at(0).left == 7s);
+  replies[3] = with(std::nullopt);  // without an end
+  CHECK((*merge_replies(replies, five(), Collecting::closed))->holders.at(0).left == 8s);
+  replies[3] = with(1s);
   replies[0] = replies[4] = replies[2] = Result<Snapshot>(Snapshot{});
   CHECK((*merge_replies(replies, five(), Collecting::closed))->partial.at(0).left == 1s);
 }

@@ -108,14 +108,16 @@ std::string masked(std::string_view userinfo, bool ssh) {
   return token ? "***" : std::string(userinfo.substr(0, end + 1)) + "***";
 }
 
-// A URL of sentinels may have `sentinel_password=` behind its host.
-std::string without_parameter(std::string_view url) {
+// A URL may have passwords behind its host, such as `sentinel_password=`.
+std::string without_parameters(std::string_view url) {
   constexpr std::string_view kKey = "password=";
-  const size_t key = url.find(kKey);
-  if (key == url.npos) return std::string(url);
-  const size_t value = key + kKey.size();
-  const size_t end = std::min(url.find('&', value), url.size());
-  return std::string(url.substr(0, value)) + "***" + std::string(url.substr(end));
+  std::string out;
+  for (size_t key; (key = url.find(kKey)) != url.npos;) {
+    const size_t value = key + kKey.size();
+    out += std::string(url.substr(0, value)) + "***";
+    url.remove_prefix(std::min(url.find('&', value), url.size()));
+  }
+  return out + std::string(url);
 }
 
 // Others can read the command in `status` and `history`. A password may contain an unescaped / or
@@ -134,7 +136,7 @@ std::string without_passwords(std::string_view text, size_t most) {
       out += masked(word.substr(0, end), out.ends_with("ssh://"));
       word.remove_prefix(end);
     }
-    out += without_parameter(word);
+    out += without_parameters(word);
     at = text.find(kScheme);
   }
   if (out.size() < most) out += text.substr(0, most - out.size());

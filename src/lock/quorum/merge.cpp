@@ -327,7 +327,9 @@ std::optional<Millis> agreed_left(const Replies<Snapshot>& replies, const std::s
       if (holder.owner == owner) left.push_back(holder.left);
     }
   }
-  std::sort(left.begin(), left.end(), std::greater<>());
+  // A lease without an end is the longest.
+  std::sort(left.begin(), left.end(),
+            [](const auto& a, const auto& b) { return a ? b && *a > *b : b.has_value(); });
   return left.at(std::min(left.size(), majority) - 1);
 }
 
