@@ -95,9 +95,9 @@ class DiedUncontained(Trees):
 
     def test_long_after_a_hangup(self):
         """A HUP that the command took as a request to read its configuration again makes no cancel of its end."""
-        reload = "(trap 'echo >worker.hup' HUP; while :; do sleep 0.05; done)"
-        holder = self.hold("reload", f"trap 'echo >command.hup' HUP; {reload} & echo $! >worker; echo on; "
-                           "until [ -e go ]; do sleep 0.05; done; exit 3", "-k", "100ms")
+        reload = "(trap 'echo >worker.hup' HUP; echo >ready; while :; do sleep 0.05; done)"
+        holder = self.hold("reload", f"trap 'echo >command.hup' HUP; {reload} & echo $! >worker; "
+                           "until [ -e ready ]; do sleep 0.05; done; echo on; until [ -e go ]; do sleep 0.05; done; exit 3", "-k", "100ms")
         send(holder.pid, signal.SIGHUP)
         until(lambda: read("worker.hup") and read("command.hup"), "both have read it again")
         time.sleep(0.3)
