@@ -139,6 +139,9 @@ std::string effect_text(Effect effect, lock::ForceWhen when) {
     return "rlock cannot end its steps: the next holder waits until their process exits or the "
            "lease ends";
   }
+  if (effect == Effect::notified && when == lock::ForceWhen::now) {
+    return "the lock is freed at once: unless its holder's host is dead, two commands may overlap";
+  }
   return row_of(effect).asked;
 }
 
