@@ -9,13 +9,17 @@
 namespace rlock::cli {
 namespace {
 
+bool was_held(const lock::Snapshot& lock) {
+  return lock.last_grant.value > 0 || lock.counters.runs > 0 || lock.live_holders > 0 ||
+         lock.live_waiters > 0 || lock.closure;
+}
+
 // True even if the server does not say.
 bool was_held(Session& session, const lock::LockName& name) {
   lock::InspectCall call{name};
   call.holders_page = call.waiters_page = 0;
   auto lock = session.ask([&](auto& store) { return store.inspect(call); });
-  return !lock || lock->last_grant.value > 0 || lock->counters.runs > 0 || lock->live_holders > 0 ||
-         lock->live_waiters > 0 || lock->closure;
+  return !lock || was_held(*lock);
 }
 
 // The names among the first 10,000 keys, as far as the server lists them in time.
@@ -66,6 +70,15 @@ void report_unknown_name(Session& session, const lock::LockName& name, const Cho
   const std::string asked = question(session, name);
   print_message(util::format("nobody held {} at {} in the last 30 days{}{}", in_quotes(name.text()),
                              util::printable(session.server()), asked.empty() ? "" : "; ", asked),
+                Weight::notice);
+}
+
+void report_unused_name(const Session& session, const lock::LockName& name,
+                        const lock::Snapshot& seen, const Choices& choices) {
+  if (!may_report(session, choices) || was_held(seen)) return;
+  print_message(util::format("no run of {} is known at {}; rlock status{} --all lists the names",
+                             in_quotes(name.text()), util::printable(session.server()),
+                             session.lock_options()),
                 Weight::notice);
 }
 

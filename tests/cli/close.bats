@@ -10,7 +10,7 @@ open_at() { [ -z "$(at_server "$1" redis zscore 'rlock:{job}:holders' '~closed')
 closed() { rlock status --json "$1" | jq -e '.locks[0].closed' >/dev/null; }
 
 @test "while it is closed nothing runs, and everybody learns until when, by whom and why" {
-  run -0 rlock close deploy --for 2h --reason 'database upgrade'
+  run -0 --separate-stderr rlock close deploy --for 2h --reason 'database upgrade'
   until=$(rlock status --json deploy | jq -r '.locks[0].closed.until | sub("\\.[0-9]+Z"; "Z")')
   said="closed until $until by $(id -un)@$(hostname): database upgrade"
   [ "$output" = "closed \"deploy\" until $until" ] || fail "$output"

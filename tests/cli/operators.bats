@@ -431,6 +431,16 @@ breaks() {
   quietly rlock close -q shop/nightyl --for 1h
 }
 
+@test "closing a name says that no run of it is known" {
+  rlock run shop/nightly -- true
+  run -0 --separate-stderr rlock close shop/nightly shop/nihgtly --for 1h
+  [ "$stderr" = "rlock: no run of \"shop/nihgtly\" is known at $SERVER/s; rlock status --all lists the names" ] || fail "$stderr"
+  [[ $output == *'closed "shop/nihgtly" until'* ]] || fail "$output"
+  # It is closed already: whoever closed it has read this.
+  run -0 --separate-stderr rlock close shop/nihgtly --for 2h
+  [ -z "$stderr" ] || fail "$stderr"
+}
+
 @test "a name that nobody held: a server that refuses to list names is no error" {
   rlock run team/report -- true
   limited "~rlock:* +@all -scan"

@@ -24,7 +24,7 @@ struct ClosureSettings {
 struct ClosureResult {
   lock::LockName name;
   std::optional<Error> error{};
-  std::optional<lock::Closure> before{};
+  lock::Snapshot before{};
   std::string id{};  // of the new one
   lock::Snapshot after{};
 };
@@ -103,14 +103,14 @@ Error unanswered(Error error, const lock::LockName& name, const Session& session
 }
 
 Status set_closure(ClosureResult& result, Session& session, const ClosureSettings& settings) {
-  TRY(result.after, inspect_holders(session, result.name));
-  const lock::Snapshot& seen = result.after;
-  result.before = seen.closure;
-  if (!settings.length && !result.before) return Done{};
+  TRY(result.before, inspect_holders(session, result.name));
+  const lock::Snapshot& seen = result.before;
+  result.after = seen;
+  if (!settings.length && !seen.closure) return Done{};
   lock::ClosureCall call{result.name};
   util::SystemRandom random;
   if (settings.length) call.id = result.id = util::random_hex(random);
-  if (result.before) call.seen = result.before->id;
+  if (seen.closure) call.seen = seen.closure->id;
   call.looked = seen.now;
   call.length = settings.length.value_or(Millis(0));
   call.record = settings.note;
@@ -157,7 +157,7 @@ bool an_outage_opens(const lock::Snapshot& lock) {
 
 std::string closed_text(const ClosureResult& result) {
   const lock::Snapshot& lock = result.after;
-  std::string text = util::format("{} {}", result.before ? "closed again:" : "closed",
+  std::string text = util::format("{} {}", result.before.closure ? "closed again:" : "closed",
                                   in_quotes(result.name.text()));
   if (lock.closure) text += " until " + utc_time(lock.closure->until);
   if (lock.closure && lock.servers > 1) {
@@ -165,7 +165,9 @@ std::string closed_text(const ClosureResult& result) {
     if (an_outage_opens(lock)) text += "; an outage of one of them opens it";
   }
   text += "\n";
-  if (result.before) text += util::format("  it was {}\n", closure_phrase(*result.before));
+  if (const auto& before = result.before.closure) {
+    text += util::format("  it was {}\n", closure_phrase(*before));
+  }
   for (const lock::Holder& run : runs_of(lock)) {
     text += util::format("  goes on: {}\n", holder_phrase(run));
   }
@@ -191,8 +193,8 @@ std::string opened_text(const std::vector<ClosureResult>& results) {
   for (const ClosureResult& result : results) {
     if (result.error) continue;
     const std::string name = in_quotes(result.name.text());
-    text += result.before ? util::format("opened {}\n", name)
-                          : util::format("{} is open already\n", name);
+    text += result.before.closure ? util::format("opened {}\n", name)
+                                  : util::format("{} is open already\n", name);
     // If the lock was closed on such a server, it still is.
     for (const lock::SilentServer& silent : result.after.silent) {
       text += util::format("  no answer from {}\n", util::printable(silent.server));
@@ -270,6 +272,9 @@ Result<Report> close_command(const Invocation& invocation) {
   const auto wait = choices.duration(Opt::wait);
   TRY(auto session, Session::open(choices));
   TRY(auto results, set_closures(session, settings));
+  for (const ClosureResult& result : results) {
+    if (!result.error) report_unused_name(session, result.name, result.before, choices);
+  }
   const std::string text = closed_text(results, settings.locks);
   // With --json there is one document: of the locks after the wait, or of what went wrong.
   const bool early = wait && !choices.has(Opt::json);
@@ -283,7 +288,7 @@ Result<Report> open_command(const Invocation& invocation) {
   TRY(auto session, Session::open(invocation.choices));
   TRY(auto results, set_closures(session, settings));
   for (const ClosureResult& result : results) {
-    if (!result.error && !result.before) {
+    if (!result.error && !result.before.closure) {
       report_unknown_name(session, result.name, invocation.choices);
     }
   }
