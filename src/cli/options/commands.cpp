@@ -147,7 +147,7 @@ constexpr CommandRow kCommands[] = {
     {{CommandId::history, "history", "history [options] [NAME]", "show the last runs"},
      "Shows the last runs under the lock NAME, newest first. Without NAME, shows those of all "
      "locks. Each run has a result: exit N, signal N, released (by rlock release), expired (the "
-     "lease expired because the host or its rlock died), lost, forced (an operator broke the "
+     "lease expired because the host or its rlock died), lost, broken (an operator broke the "
      "lock), max-run, no-guard (its guard was killed), no-renewal (no thread could be started) or "
      "stopped (rlock was asked to stop, and the command returned 0). The list also shows the runs "
      "that were skipped because the lock was busy. The server keeps the last 100 rows of each lock "
