@@ -172,6 +172,21 @@ rfc3339='^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$'
 # owner_at POSITION: of the waiters for crowd.
 owner_at() { rlock queue --json crowd | jq -r ".waiters[$1 - 1].owner"; }
 
+@test "queue --remove takes digits that are no position as the beginning of an owner id" {
+  hold digits
+  local owner waiting=0
+  until owner=$(rlock queue --json digits | jq -er '[.waiters[].owner | select(test("^[1-9][0-9]"))][0]'); do
+    waiting=$((waiting + 1))
+    [ "$waiting" -lt 90 ] || fail "no owner id begins with two digits"
+    start rlock run -q digits -- true
+    eventually waiting "$waiting" digits
+  done
+  digits=$(grep -oE '^[0-9]{2,6}' <<<"$owner")
+  [ "$digits" -gt "$waiting" ] || skip "too many waiters came first"
+  run -0 --separate-stderr rlock queue digits --remove "$digits"
+  [ "$output" = "removed $owner from the queue of \"digits\"" ] || fail "$output"
+}
+
 @test "queue --remove takes a position, or the beginning of an owner id if only one has it" {
   rlock acquire crowd --ttl 10m >/dev/null
   for _ in 1 2 3; do start rlock run -q crowd -- true; done
@@ -189,7 +204,7 @@ owner_at() { rlock queue --json crowd | jq -r ".waiters[$1 - 1].owner"; }
     run -0 rlock queue crowd --remove "$form"
     [ "$output" = "$text: nothing to remove" ] || fail "$form: $output"
   done <<'END'
-2 the queue of "crowd" has no position 2
+999999 the queue of "crowd" has no position 999999 and no owner id that begins with 999999 (rlock queue crowd lists them)
 ffffffffffff ffffffffffff is not waiting for "crowd"
 END
   # Until two owner ids begin with the same letter.

@@ -85,7 +85,7 @@ first_is_urgent_at() {
   run -75 --separate-stderr rlock queue deploy --first "$owner"
   says "\"deploy\" is held by $owner, which is not waiting"
   run -0 rlock queue deploy --first 1
-  [ "$output" = 'the queue of "deploy" has no position 1: nothing to move' ]
+  [ "$output" = 'the queue of "deploy" has no position 1 and no owner id that begins with 1 (rlock queue deploy lists them): nothing to move' ]
   run -0 rlock queue --json deploy --first abc123
   [ "$(jq -c .moved <<<"$output")" = null ]
   let_go deploy

@@ -156,10 +156,9 @@ Result<std::optional<lock::Waiter>> waiter_to_change(const QueueSettings& settin
   const std::string& text = settings.change->waiter;
   TRY(auto queue, inspect_queue(session, settings.lock()));
   auto& waiters = queue.waiters;
-  if (const auto position = position_in(text)) {
-    if (*position > waiters.size()) return std::optional<lock::Waiter>();
-    return std::optional(waiters[*position - 1]);
-  }
+  // Digits that are no position may begin an owner id.
+  const auto position = position_in(text);
+  if (position && *position <= waiters.size()) return std::optional(waiters[*position - 1]);
   std::erase_if(waiters, [&](const auto& waiter) { return !waiter.owner.starts_with(text); });
   if (waiters.size() == 1) return std::optional(waiters.front());
   if (waiters.empty()) {
@@ -188,11 +187,14 @@ std::string change_text(const QueueSettings& settings, const std::optional<std::
                    : util::format("moved {} to the head of the queue of {}\n", owner, name);
   }
   const std::string& wanted = settings.change->waiter;
-  return util::format("{}: nothing to {}\n",
-                      position_in(wanted)
-                          ? util::format("the queue of {} has no position {}", name, wanted)
-                          : util::format("{} is not waiting for {}", wanted, name),
-                      removes ? "remove" : "move");
+  return util::format(
+      "{}: nothing to {}\n",
+      position_in(wanted)
+          ? util::format("the queue of {0} has no position {1} and no owner id that "
+                         "begins with {1} (rlock queue {2} lists them)",
+                         name, wanted, typed_name(settings.lock().text()))
+          : util::format("{} is not waiting for {}", wanted, name),
+      removes ? "remove" : "move");
 }
 
 // JSON has the queue as it is now.
