@@ -9,8 +9,9 @@ namespace rlock::cli {
 // or --json, nor about the lock of another client; names none if the server refuses to list names.
 void report_unknown_name(Session& session, const lock::LockName& name, const Choices& choices);
 
-// Says that no run of the lock is known, from a look at it. For a command that also makes a new name
-// known, such as `rlock close` before the first run: it does not search the server for a near name.
+// Says that no run of the lock is known, from a look at it. For a command that also makes a new
+// name known, such as `rlock close` before the first run: it does not search the server for a near
+// name.
 void report_unused_name(const Session& session, const lock::LockName& name,
                         const lock::Snapshot& seen, const Choices& choices);
 
