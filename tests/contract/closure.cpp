@@ -13,17 +13,8 @@ Ask passing() {
   return asking("while-closed");
 }
 
-void closed(Lab& lab, const std::string& id, Millis length,
-            const std::optional<std::string>& seen = {}) {
-  need(lab.close(id, length, seen) == ClosureReply::done, "not closed");
-}
-
-void opened(Lab& lab, const std::string& seen) {
-  need(lab.open(seen) == ClosureReply::done, "not opened");
-}
-
 CASE("closed: nothing is granted, and nobody loses a place") {
-  closed(lab, "c1", 1min);
+  lab.play("c1 closed 1m");
   const auto busy = as<Busy>(lab.acquire('A', asking("at-once")), "granted while it is closed");
   need(lock::is_closure(busy.obstacle) && lock::id_of(*busy.obstacle) == "c1" &&
            std::get<lock::Closure>(*busy.obstacle).record == "who closed it",
@@ -35,16 +26,12 @@ CASE("closed: nothing is granted, and nobody loses a place") {
 }
 
 CASE("closed: at its end the first one is granted the lock") {
-  closed(lab, "c1", 10s);
-  lab.play("AB queued; 10s pass; A granted; B queued");
+  lab.play("c1 closed 10s; AB queued; 10s pass; A granted; B queued");
   need(!lab.inspect().closure, "it is still closed");
 }
 
 CASE("closed: opening serves the queue") {
-  closed(lab, "c1", 1min);
-  lab.play("AB queued");
-  opened(lab, "c1");
-  lab.play("A holds; A woken");
+  lab.play("c1 closed 1m; AB queued; c1 opened; A holds; A woken");
   need(lab.open("c1") == ClosureReply::done, "to open what is open is no success");
 }
 MUTANT("opening serves nobody",
@@ -52,15 +39,13 @@ MUTANT("opening serves nobody",
         "{kind = 'open', at = now, record = record}) excluded = head_of_queue()"});
 
 CASE("closed: at its end all are served that fit") {
-  lab.play("A granted slots=3");
-  closed(lab, "c1", 10s);
-  lab.play("BCD queued slots=3; 10s pass; B granted slots=3; ABC hold; D waits");
+  lab.play(
+      "A granted slots=3; c1 closed 10s; BCD queued slots=3; 10s pass; B granted slots=3; "
+      "ABC hold; D waits");
 }
 
 CASE("closed: who holds it goes on, and is the only holder") {
-  lab.granted('A');
-  closed(lab, "c1", 1h);
-  lab.play("20s pass; A renewed; A inner renewed");
+  lab.play("A granted; c1 closed 1h; 20s pass; A renewed; A inner renewed");
   const lock::Snapshot seen = lab.inspect();
   need(seen.live_holders == 1 && lab.holders() == "A", "the closure is counted as a holder");
   need(seen.closure && seen.closure->left == 1h - 20s, "the closure is not shown");
@@ -68,31 +53,24 @@ CASE("closed: who holds it goes on, and is the only holder") {
 MUTANT("the closure is counted as a holder", {" - (closed and 1 or 0)", ""});
 
 CASE("closed: who was granted it before claims it") {
-  lab.play("A granted; B queued; A released");
-  closed(lab, "c1", 1h);
-  lab.granted('B');
+  lab.play("A granted; B queued; A released; c1 closed 1h; B granted");
 }
 
 // A live command must not be ended by a closure.
 CASE("closed: a lease is put back beside the closure") {
-  lab.play("A granted; data lost; 1s pass");
-  closed(lab, "c1", 1h);
-  lab.play("A put back; A holds");
+  lab.play("A granted; data lost; 1s pass; c1 closed 1h; A put back; A holds");
 }
 MUTANT("a closure ends a live command", {"fits(limit, true)", "fits(limit)"});
 
 CASE("closed: a closure takes the lock from nobody") {
-  lab.granted('A');
-  closed(lab, "c1", 1h);
-  lab.pass(31s);
+  lab.play("A granted; c1 closed 1h; 31s pass");
   const auto lost = as<lock::Lost>(lab.renew('A', {}), "it still holds it");
   need(!lost.by, "the closure has taken the lock");
 }
 MUTANT("the closure takes the lock", {"local at = two[1] == '~closed' and 3 or 1", "local at = 1"});
 
 CASE("closed: who may pass waits for the holder alone") {
-  closed(lab, "c1", 1h);
-  lab.play("A queued; B granted at-once while-closed");
+  lab.play("c1 closed 1h; A queued; B granted at-once while-closed");
   const lock::Queued first = lab.queued('C', passing());
   const lock::Holder* holder = lock::holder_in(first.obstacle);
   need(first.position == 1 && holder != nullptr && holder->state == HolderState::held,
@@ -111,8 +89,7 @@ MUTANT("nobody may pass in the queue", {"fits(line.limit, line.while_closed)", "
 CASE("closed: who may pass and waited before moves to the front") {
   lab.play("A granted; B queued");
   const lock::Ticket before = lab.queued('C', passing()).ticket;
-  lab.play("BC wait");
-  closed(lab, "c1", 1h);
+  lab.play("BC wait; c1 closed 1h");
   const lock::Ticket now = lab.queued('C', passing()).ticket;
   need(now < before && lab.waiters() == "CB", "it does not move");
   need(lab.queued('C', passing()).ticket == now, "it moves twice");
@@ -123,8 +100,7 @@ MUTANT("who waited before does not move", {"if placed(ticket) ~= ticket then", "
 
 // The lease of the holder has ended, and another asks first.
 CASE("closed: who may pass is served by any request") {
-  lab.granted('A');
-  closed(lab, "c1", 1h);
+  lab.play("A granted; c1 closed 1h");
   for (int i = 0; i < 3; ++i) lab.play("B queued while-closed; C queued; 10s pass");
   lab.play("C queued; B holds");
 }
@@ -133,8 +109,7 @@ MUTANT("who may pass is served by its own request only",
         "fits(line.limit, head == args.owner and line.while_closed)"});
 
 CASE("closed: who may pass keeps its place over a loss") {
-  lab.granted('A');
-  closed(lab, "c1", 1h);
+  lab.play("A granted; c1 closed 1h");
   Ask ask = passing();
   ask.ticket = lab.queued('B', ask).ticket;
   lab.play("C queued while-closed");
@@ -144,8 +119,7 @@ CASE("closed: who may pass keeps its place over a loss") {
 }
 
 CASE("closed: a cool-down is not passed") {
-  closed(lab, "c1", 1h);
-  lab.play("A granted while-closed min-hold=1m; A released");
+  lab.play("c1 closed 1h; A granted while-closed min-hold=1m; A released");
   const auto busy =
       as<Busy>(lab.acquire('B', asking("while-closed at-once")), "the cool-down was passed");
   const lock::Holder* holder = lock::holder_in(busy.obstacle);
@@ -156,20 +130,17 @@ MUTANT("a cool-down is passed with the closure",
        {"if closed then others = others - 1 end", "if closed then return true end"});
 
 CASE("closed: who may pass takes a free slot only") {
-  lab.play("AB granted slots=3");
-  closed(lab, "c1", 1h);
   lab.play(
-      "C busy slots=3; C granted slots=3 while-closed at-once; D busy slots=3 while-closed; "
-      "E busy while-closed");
+      "AB granted slots=3; c1 closed 1h; C busy slots=3; C granted slots=3 while-closed at-once; "
+      "D busy slots=3 while-closed; E busy while-closed");
 }
 
 CASE("closed: closing again replaces the closure that was seen") {
-  closed(lab, "c1", 1h);
-  lab.queued('A');
+  lab.play("c1 closed 1h; A queued");
   need(lab.close("c2", 1min, "c0") == ClosureReply::changed, "one was replaced that nobody saw");
   need(lab.close("c2", 1min) == ClosureReply::changed, "one was replaced that nobody saw");
   need(lab.open("c0") == ClosureReply::changed, "one was opened that nobody saw");
-  closed(lab, "c2", 1min, "c1");
+  lab.play("c2 closed 1m over c1");
   const lock::Snapshot seen = lab.inspect();
   need(seen.closure && seen.closure->id == "c2" && seen.closure->left == 1min, "not replaced");
   lab.play("A woken");
@@ -178,12 +149,9 @@ MUTANT("a closure is replaced that nobody saw", {"present_id ~= seen or ", ""});
 
 // The reply was lost, or the request is a late copy.
 CASE("closed: a repeated request changes nothing") {
-  closed(lab, "c1", 1h);
-  closed(lab, "c1", 1h);
-  opened(lab, "c1");
+  lab.play("c1 closed 1h; c1 closed 1h; c1 opened");
   need(lab.close("c1", 1h) == ClosureReply::changed, "a late copy closes it again");
-  closed(lab, "c2", 1h);
-  closed(lab, "c3", 1h, "c2");
+  lab.play("c2 closed 1h; c3 closed 1h over c2");
   need(lab.close("c2", 1h, "c3") == ClosureReply::changed, "a late copy replaces a later one");
   need(lab.open("c2") == ClosureReply::changed, "a late copy opens a later one");
   need(lab.close("c4", 0ms, "c3") == ClosureReply::changed, "its end has come");
@@ -194,17 +162,16 @@ MUTANT("an end that has passed is stored", {"(ends <= now or ", "("});
 
 // The closing was given up before its request arrived.
 CASE("closed: a closing that comes after its undoing changes nothing") {
-  opened(lab, "c1");
+  lab.play("c1 opened");
   need(lab.close("c1", 1h) == ClosureReply::changed, "it is closed");
-  closed(lab, "c2", 1h);
+  lab.play("c2 closed 1h");
 }
 MUTANT("what was undone before it came is closed", {"if seen then add_tombstone(seen, 2) end", ""});
 
 CASE("closed: the history lists it") {
-  closed(lab, "c1", 1h);
+  lab.play("c1 closed 1h");
   lab.acquire('A', asking("at-once"));
-  lab.pass(5s);
-  opened(lab, "c1");
+  lab.play("5s pass; c1 opened");
   const auto rows = lab.history();
   const auto open = as<lock::Closing>(rows.at(0), "no row");
   need(open.until.ms == 0 && open.record == "who opened it", "another row");
@@ -224,31 +191,27 @@ CASE("closed: with a full memory it can be opened but not closed") {
     refused = true;
   }
   need(refused && lab.fingerprint() == before, "something was written");
-  lab.play("memory free");
-  closed(lab, "c1", 1h);
-  lab.play("B queued; A released; memory full");
-  opened(lab, "c1");
-  lab.play("B holds; memory free");
+  lab.play(
+      "memory free; c1 closed 1h; B queued; A released; memory full; c1 opened; B holds; "
+      "memory free");
 }
 
 CASE("closed: force-unlock does not open it") {
-  closed(lab, "c1", 1h);
+  lab.play("c1 closed 1h");
   as<lock::NotHeld>(lab.force('A'), "the closure is a holder");
   need(lab.inspect().closure.has_value(), "it is open");
 }
 MUTANT("a closed lock is held to an operator", {"{}, not some_holder()", "{}, n_holders() == 0"});
 
 CASE("closed: what is done is done") {
-  lab.play("A granted once=k");
-  closed(lab, "c1", 1h);
-  lab.play("A marked once=k; B done once=k");
+  lab.play("A granted once=k; c1 closed 1h; A marked once=k; B done once=k");
 }
 
 // What runs now counts when it succeeds.
 CASE("closed: what runs is not forgotten") {
-  lab.play("A granted once=k");
-  closed(lab, "c1", 5s);
-  lab.play("all forgotten; A marked once=k; B granted at-once while-closed once=l");
+  lab.play(
+      "A granted once=k; c1 closed 5s; all forgotten; A marked once=k; "
+      "B granted at-once while-closed once=l");
   lab.play("5s pass; all forgotten; B marked once=l");
 }
 MUTANT("what runs is forgotten", {" - (closed_until() and 1 or 0)", ""});
@@ -256,8 +219,7 @@ MUTANT("a closure that has ended counts as a run",
        {"(closed_until() and 1", "(held_until('~closed') and 1"});
 
 CASE("closed: its keys end") {
-  closed(lab, "c1", 24h * 30);
-  lab.pass(24h * 29);
+  lab.play("c1 closed 30d; 29d pass");
   need(lab.inspect().closure.has_value(), "it was open too early");
   lab.pass(24h);
   need(!lab.inspect().closure, "it is still closed");
@@ -266,27 +228,19 @@ CASE("closed: its keys end") {
 }
 
 CASE("closed: one that may not pass takes no place of one that may") {
-  closed(lab, "c1", 1h);
   lab.play(
-      "A queued; B granted while-closed; C queued supersede=1 while-closed; "
+      "c1 closed 1h; A queued; B granted while-closed; C queued supersede=1 while-closed; "
       "D queued supersede=2; E queued while-closed; EAD wait; B released; E holds; "
-      "E granted while-closed; E released; AD queued");
-  opened(lab, "c1");
-  lab.play("A holds; D waits");
+      "E granted while-closed; E released; AD queued; c1 opened; A holds; D waits");
 }
 
 // Its reply was lost.
 CASE("closed: with a full memory it can be opened twice") {
-  closed(lab, "c1", 1h);
-  lab.play("memory full");
-  for (int time = 0; time < 2; ++time) opened(lab, "c1");
-  lab.play("memory free");
+  lab.play("c1 closed 1h; memory full; c1 opened; c1 opened; memory free");
 }
 
 CASE("closed: closing serves one that may pass where a lease has ended") {
-  lab.play("A granted ttl=10s; B queued while-closed; 10s pass");
-  closed(lab, "c1", 1h);
-  lab.play("B holds; B woken");
+  lab.play("A granted ttl=10s; B queued while-closed; 10s pass; c1 closed 1h; B holds; B woken");
 }
 
 }  // namespace

@@ -443,8 +443,7 @@ MUTANT("a run that died is listed after one that ended later",
 CASE("ends: a second end replaces the row of the first, wherever that is") {
   lab.play(
       "A granted shared; 31s pass; BC granted shared; B exit:0; C exit:1; A put back shared; "
-      "rows released exit:1, released exit:0, expired -");
-  lab.pass(31s);
+      "rows released exit:1, released exit:0, expired -; 31s pass");
   need_unseen(lab, "rows released exit:1, released exit:0, expired -; counts 3 2 1 0 1");
   lab.play(
       "D granted shared; 31s pass; E granted shared; E exit:0; D put back shared; D exit:3; "

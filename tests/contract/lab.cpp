@@ -273,6 +273,15 @@ std::string Lab::rows() {
   return runs;
 }
 
+std::string Lab::slots() {
+  std::vector<uint64_t> all;
+  for (const lock::Holder& holder : inspect().holders) all.push_back(holder.slot);
+  std::sort(all.begin(), all.end());
+  std::string numbers;
+  for (uint64_t slot : all) numbers += (numbers.empty() ? "" : " ") + std::to_string(slot);
+  return numbers;
+}
+
 std::string Lab::waiters() {
   std::string letters;
   for (const lock::Waiter& waiter : inspect().waiters) letters.push_back(letter_of(waiter.owner));

@@ -89,6 +89,7 @@ class Lab {
   std::string counts();
   // The runs of the history, the newest first: `forced - by the operator, released exit:0`.
   std::string rows();
+  std::string slots();                                   // of all holders, sorted: `1 2`
   std::string waiters();                                 // the letters, in order
   Error acquire_error(char owner, const Ask& ask = {});  // throws Broken if acquire succeeds
 
@@ -103,8 +104,10 @@ class Lab {
   //   as a run that is nested in it: inner VERB
   //   whether there is a wake, and who they are: woken, asleep, hold, wait (in the queue's order)
   // And these: nobody holds, nobody waits, all forced[ now], KEY deleted, 5s pass, data lost,
-  // memory full, memory free, all keys end, counts NUMBERS, rows RUNS, and KEY forgotten[ MARKS
-  // FAILURES NUMBERS], where `all` is each KEY.
+  // memory full, memory free, all keys end, counts NUMBERS, rows RUNS, slots NUMBERS, and KEY
+  // forgotten[ MARKS FAILURES NUMBERS], where `all` is each KEY.
+  // An operator closes the lock, having seen no closure or the one named, and opens it: ID closed
+  // TIME[ over ID], ID opened.
   void play(const std::string& steps, const Ask& ask = {});
   lock::Token token(char letter) const { return tokens_.at(letter); }  // of its last grant
   static lock::Entry inner();

@@ -124,6 +124,14 @@ void Lab::perform(const std::string& step, Ask ask) {
   }
   if (who == "counts") return need("counts " + counts() == step, counts());
   if (who == "rows") return need("rows " + rows() == step, rows());
+  if (who == "slots") return need("slots " + slots() == step, slots());
+  if (verb == "opened") return need(open(who) == lock::ClosureReply::done, "not opened");
+  if (verb == "closed") {
+    std::string length, over, seen;
+    words >> length >> over >> seen;
+    const auto before = over.empty() ? std::nullopt : std::optional(seen);
+    return need(close(who, time_of(length), before) == lock::ClosureReply::done, "not closed");
+  }
   apply_words(ask, words);
   const std::string whom = who == "nobody" ? "" : who;
   if (verb == "hold" || verb == "holds") return need(holders() == whom, "held by " + holders());

@@ -74,8 +74,7 @@ CASE("waiters' deadlines are independent and never stack") {
 MUTANT("a heartbeat is not renewed", {"if ticket then beat(owner) end", ""});
 
 CASE("a waiter that is late by half of its slice is shown as silent") {
-  lab.play("A granted; B queued");
-  lab.pass(7'500ms);
+  lab.play("A granted; B queued; 7500ms pass");
   need(lab.inspect().waiters.at(0).silent == 0ms, "silent too early");
   lab.pass(1ms);
   need(lab.inspect().waiters.at(0).silent == 7'501ms, "not silent");
