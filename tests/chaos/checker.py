@@ -1,7 +1,6 @@
 """The invariants of README.md over a history. Each check yields violations; which of them count is the mode's."""
 import exits
 import ledger_checks
-import newest_checks
 import once_checks
 import slot_checks
 from history import CLAIM_MS, Excuses, Violation
@@ -199,9 +198,7 @@ CHECKS = {"M": check_m, "F": check_f, "grows": check_grows, "stale": check_stale
           "O": ledger_checks.check_o, "undue": ledger_checks.check_undue,
           "Q": ledger_checks.check_q, "L": ledger_checks.check_l, "E": exits.check_e, "left": check_left,
           "once": once_checks.check_once, "done": once_checks.check_done, "recorded": once_checks.check_recorded,
-          "marks": once_checks.check_marks, "slots": slot_checks.check_slots, "slot": slot_checks.check_slot_kept,
-          "newest": newest_checks.check_newest, "superseded": newest_checks.check_superseded,
-          "place": newest_checks.check_place, "failures": newest_checks.check_failures}
+          "marks": once_checks.check_marks, "slots": slot_checks.check_slots, "slot": slot_checks.check_slot_kept}
 
 
 # What cannot hold where the whole host is frozen. [docs/FAULTS.md, "Faults"]

@@ -1,7 +1,6 @@
 """E: the exit codes are true, and nobody is ended without a reason."""
 from history import Excuses, Violation
-from newest_checks import gave_up
-from workloads import BUSY, DONE, SUPERSEDED, UNREACHABLE
+from workloads import BUSY, DONE, UNREACHABLE
 
 OWN_CODES = {0, 1, 7, 42}  # the job's
 LOST, UNGUARDED = 76, 71
@@ -20,7 +19,7 @@ def untruths(run, hold, history, excuses):
     if run.code is not None:
         if run.code != BUSY:
             yield from untrue_code(run, hold, excused(run, history, excuses, run.began, run.ended))
-        elif hold or not (run.plan["wait"] or removed(run, history) or gave_up(run)):
+        elif hold or not (run.plan["wait"] or removed(run, history)):
             yield "exit code 75, but " + ("its command started" if hold else "it was to wait for ever")
     for event in run.events:
         if event["event"] == "lost" and unprovoked(run, event):
@@ -49,7 +48,7 @@ def untrue_code(run, hold, excused_run):
     if code in OWN_CODES:
         if stop != code:
             yield f"exit code {code}, but its command " + (f"said {stop}" if hold else "never started")
-    elif code in (DONE, SUPERSEDED):
+    elif code == DONE:
         if hold:
             yield f"exit code {code}, but its command started"
     elif code == LOST:

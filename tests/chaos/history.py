@@ -95,7 +95,7 @@ class Fault:
 class Entry:
     """What a script did at `ms` (server clock; 0: not known): `owner`'s lease ends at `value` (hold), it holds no more (free),
     queues with ticket `value` (queue), leaves the queue (leave), gets a tombstone of kind `value` (tombstone), has
-    token `value` (token), slot `value` (slot), supersedes others (newest); what `owner` names is marked as done by token
+    token `value` (token), slot `value` (slot); what `owner` names is marked as done by token
     `value` (mark); or a whole part is gone: holders, queue, released, who, all (gone). Several may run within one ms:
     `script` counts them."""
     ms: int
@@ -278,8 +278,6 @@ def entries_of(words):
             for what in ("token", "slot"):
                 if int(line.get(what, 0)) > 0:
                     yield Entry(0, what, owner, int(line[what]))
-            if "supersede" in line:
-                yield Entry(0, "newest", owner)
     elif command == "HSET" and part == "once":
         for name, text in zip(words[2::2], words[3::2]):
             mark = words_in(text)

@@ -22,7 +22,6 @@ OTHERS = {"starved": 9, "operator": 23, "operator_now": 23, "forgotten": 56, "ho
 ROWS = PROCESSES | LINKS | KEEPING | LOSING | FAILOVER | SLOTS | MAJORITY | OTHERS
 
 ONCE = ["once", "done", "recorded", "marks"]
-NEWEST = ["newest", "superseded", "place", "failures"]
 
 HARMLESS = [*PROCESSES, *PROCESSES, *LINKS, *KEEPING, "starved", "operator"]
 ILL = [*PROCESSES, *LINKS, *KEEPING, *KEEPING, "server_emptied", "starved", "operator"]
@@ -56,7 +55,6 @@ MODES = {
     "once_loss": Mode([*LOSING, "forgotten", "rlock_stopped", "rlock_killed", "rlock_signalled", "replies_swallow"],
                       ["F", "O", "K", "once", "left"], workload="once", locks=3),
     "once_minority": Mode([*ILL, "forgotten"], [*OF_A_QUORUM, "once", "done", "recorded"], "quorum3", "once", 3),
-    "supersede": Mode([*HARMLESS, "forgotten"], [*ALL, *ONCE, *NEWEST], workload="newest", locks=2),
     "slots": Mode(HARMLESS, [*ALL, "slots", "slot"], workload="slots", locks=1),
     "slots_loss": Mode(LOST, ["F", "O", "K", "slot", "left"], workload="slots", locks=1),
 }

@@ -9,7 +9,7 @@ import history
 import nemesis
 from history import Entry, Fault, Hold
 from redis_node import redis_talk
-from workloads import DONE, SUPERSEDED, UNNUMBERED
+from workloads import DONE
 
 MS = 10**6  # ns
 
@@ -26,10 +26,6 @@ def run(number, owner, began, ended, code, events=(), **plan):
 
 def waited(what, at, ms):
     return what, at, {"waited_ms": ms}
-
-
-def token(what, at, number=None):
-    return what, at, {"token": number}
 
 
 def change(thing, **words):
@@ -74,20 +70,13 @@ class Scene:
         for one in self.ledger[self.ledger.index(self.entry("leave", "b")):]:
             one.ms += ms
 
-    # ---- in those of what is done once, superseded, or given up ----
+    # ---- in those of what is done once ----
 
     def d_runs(self, came=1000, **more):
         """d comes later and runs."""
         self.comes(run("0.4", "d", came, came + 200, 0, [("acquired", came + 1)], **(self.runs[0].plan | more)),
                    hold("d", 30, came + 5, came + 190))
         self.ledger.extend([Entry(came, "token", "d", 30), Entry(came + 200, "mark", "key:k", 30)])
-
-    def e_runs(self, number):
-        """e comes later and runs."""
-        self.comes(run("0.4", "e", 910, 990, 0, [token("acquired", 920, 30)], supersede=number), hold("e", 30, 925, 980))
-
-    def b_succeeds(self):
-        self.holds[1].stop = self.runs[1].code = 0
 
 
 def plain():
@@ -267,68 +256,6 @@ SLOTS = (
 )
 
 
-def newest():
-    """a holds the lock from 100 to 500 ms. b (5) waits until c (7) replaces it, before d; c runs from 505 to 900 ms."""
-    return Scene(
-        [hold("a", 10, 100, 500), hold("c", 20, 505, 900)],
-        [run("0.1", "a", 90, 502, 0, [token("acquired", 99, 10)]),
-         run("0.2", "b", 190, 310, SUPERSEDED, [token("enqueued", 200), token("superseded", 305)], supersede=5),
-         run("0.3", "c", 290, 902, 0, [token("enqueued", 301), token("acquired", 504, 20)], supersede=7)],
-        [Entry(99, "hold", "a", 1099), Entry(99, "token", "a", 10), Entry(200, "queue", "b", 200), Entry(200, "newest", "b"),
-         Entry(250, "queue", "d", 250), Entry(300, "leave", "b"), Entry(300, "tombstone", "b", 5), Entry(300, "queue", "c", 200),
-         Entry(300, "newest", "c"), Entry(501, "free", "a"), Entry(501, "tombstone", "a", 2), Entry(501, "leave", "c"),
-         Entry(501, "hold", "c", 2501), Entry(501, "token", "c", 20)])
-
-
-NEWEST = (
-    ("an older one runs after a newer one", lambda s: s.e_runs(6), "newest",
-     "run 0.4 of 6 began after run 0.3 of 7 was granted the lock"),
-    ("one with the same number may run", lambda s: s.e_runs(7), "newest", ""),
-    ("one without a number may run after any", lambda s: s.e_runs(UNNUMBERED), "newest", ""),
-    ("what was forgotten bars nobody", lambda s: (s.e_runs(6), s.fault("forgotten", 903, 904, lock="red")), "newest", ""),
-    ("another lock was forgotten", lambda s: (s.e_runs(6), s.fault("forgotten", 903, 904, lock="green")), "newest",
-     "began after run 0.3"),
-    ("a superseded one ran", lambda s: s.holds.append(hold("b", 15, 300, 304)), "superseded",
-     "run 0.2 was superseded, but its command started"),
-    ("a superseded one ran, by its exit code", lambda s: s.holds.append(hold("b", 15, 300, 304)), "E",
-     "exit code 98, but its command started"),
-    ("superseded by an older one", lambda s: s.runs[2].plan.update(supersede=4), "superseded",
-     "run 0.2 of 5 was superseded, but nobody was newer"),
-    ("superseded by one that came later", lambda s: change(s.runs[2], began=320 * MS), "superseded", "nobody was newer"),
-    ("two of them wait", lambda s: s.ledger.__delitem__(slice(5, 7)), "place", "2 wait that supersede each other"),
-    ("its place is lost", lambda s: change(s.entry("queue", "c"), value=300), "place",
-     "c did not get the place of the one that it replaced"),
-    ("one that replaces nobody comes within the same ms", lambda s: s.ledger.__setitem__(slice(9, 9), [
-        Entry(300, "leave", "c", 0, 1), Entry(300, "queue", "e", 301, 2), Entry(300, "newest", "e", 0, 2)]), "place", ""),
-)
-
-
-def failing():
-    """a and b fail, c gives up."""
-    plan = {"once": "key", "key": "k", "max": 2}
-    return Scene(
-        [hold("a", 10, 100, 500, 7), hold("b", 20, 505, 900, 1)],
-        [run("0.1", "a", 90, 503, 7, [token("acquired", 99, 10), token("released", 501, 10)], **plan),
-         run("0.2", "b", 190, 903, 1, [token("acquired", 504, 20), token("released", 901, 20)], **plan),
-         run("0.3", "c", 290, 904, 75, [token("enqueued", 291), token("failed", 902)], **plan)], [])
-
-
-FAILING = (
-    ("another one tries", lambda s: s.d_runs(), "failures", "run 0.4 began although 2 runs had failed"),
-    ("what was forgotten may be tried again", lambda s: (s.d_runs(), s.fault("forgotten", 905, 906, lock="red")), "failures", ""),
-    ("a success ends the count", lambda s: (
-        s.d_runs(), s.b_succeeds(), change(s.runs[2], code=DONE, events=s.runs[2].events[:1])), "failures", ""),
-    ("whom an operator broke did not fail", lambda s: (s.d_runs(), s.fault("operator", 850, 860)), "failures", ""),
-    ("a release that was not confirmed may not count", lambda s: (
-        s.d_runs(), s.runs[1].events[-1].update(detail="not confirmed: no answer")), "failures", ""),
-    ("it gives up early", lambda s: s.b_succeeds(), "failures", "run 0.3 gave up after 1 failures"),
-    ("one that never learned of its grant may count", lambda s: (s.holds.pop(), change(s.runs[1], code=69, events=[])), "failures", ""),
-    ("one that failed for another reason did not give up", lambda s: (s.b_succeeds(), change(s.runs[2], code=76)), "failures", ""),
-    ("busy though it was to wait", lambda s: change(s.runs[2], events=s.runs[2].events[:1]), "E",
-     "exit code 75, but it was to wait for ever"),
-)
-
-
 class Checker(unittest.TestCase):
     def rows(self, make, rows, *checks):
         """Without a fault the history passes the checks; each row changes it."""
@@ -352,12 +279,6 @@ class Checker(unittest.TestCase):
     def test_slots(self):
         self.rows(slots, SLOTS, "slots", "slot", "M", "F")
 
-    def test_what_supersedes_others(self):
-        self.rows(newest, NEWEST, *nemesis.NEWEST, "E", "Q", "M", "F")
-
-    def test_what_is_given_up(self):
-        self.rows(failing, FAILING, "failures", "E")
-
 
 class Reading(unittest.TestCase):
     def test_a_ledger_is_read_with_the_time_of_each_script(self):
@@ -377,7 +298,7 @@ class Reading(unittest.TestCase):
             with open(path, "wb") as file:
                 file.write(b"#TS:1\r\n" + b"".join(map(redis_talk.encode, commands)) + b"*2\r\n$3\r\nDE")
             entries = history.read_ledger([path])["red"]
-        facts = [("token", 42), ("slot", 3), ("newest", 0)]
+        facts = [("token", 42), ("slot", 3)]
         wanted = [Entry(500, "hold", "a", 1500), *(Entry(500, what, "a", value) for what, value in facts),
                   Entry(800, "hold", "a", 1800), *(Entry(800, what, "a", value) for what, value in facts),
                   Entry(900, "free", "a"), Entry(900, "mark", "key:k", 42), Entry(900, "gone", "holders"), Entry(900, "gone", "released"),

@@ -1,11 +1,9 @@
-"""What the runs of a chaos run ask for beside the lock itself, by the mode: nothing, to be done once, slots, or to
-supersede others."""
+"""What the runs of a chaos run ask for beside the lock itself, by the mode: nothing, to be done once, or slots."""
 import random
 
 import clock
 
 DONE = 99  # the exit code for what was done already
-SUPERSEDED = 98  # and for who was superseded
 UNREACHABLE = 69  # rlock's own
 BUSY = 75  # rlock's own
 MINUTE = 60  # s
@@ -13,8 +11,6 @@ APART = 30  # s: the clocks of two hosts, at most
 MORNING = 1_800_000_000  # s since 1970: a minute begins
 PERIOD = 1.5  # s: what a minute of the hosts' false clocks takes; a KEY and a distance last about as long
 SLOTS = 4
-UNNUMBERED = "+"  # --supersede alone
-GIVE_UP_AFTER = 2  # failures
 
 
 class Plain:
@@ -93,31 +89,4 @@ class Slots(Plain):
         return ["--slots", str(plan["slots"])]
 
 
-class Newest(Plain):
-    """Most deploy: by numbers that grow, of which some are retried that are old, few without a number. Others have a KEY
-    that is given up after some failures, which are frequent; and there are those who only want the lock."""
-    quiet = []  # a success that is not recorded is in a warning
-    done = (DONE, SUPERSEDED)
-
-    def plan(self, chance, _lock):
-        since = self.age()
-        kind = chance.choices(("numbered", "unnumbered", "key", "plain"), (10, 2, 5, 2))[0]
-        if kind == "numbered":
-            return {"supersede": 10 + int(since * 5) - chance.choice((0, 0, 0, 1, 2, 10))}
-        if kind == "unnumbered":
-            return {"supersede": UNNUMBERED}
-        if kind == "key":
-            return {"once": "key", "key": f"k{int(since / 3)}", "max": GIVE_UP_AFTER, "closed": False,
-                    "code": chance.choice((0, 1, 7, 42))}
-        return {}
-
-    def words(self, plan):
-        if "supersede" in plan:
-            number = "" if plan["supersede"] == UNNUMBERED else f"={plan['supersede']}"
-            return [f"--supersede{number}", "--exit-code", f"superseded={SUPERSEDED}"]
-        if "max" in plan:
-            return ["--once", plan["key"], "--max-failures", str(plan["max"]), "--exit-code", f"done={DONE}"]
-        return []
-
-
-WORKLOADS = {"plain": Plain, "once": Once, "slots": Slots, "newest": Newest}
+WORKLOADS = {"plain": Plain, "once": Once, "slots": Slots}
