@@ -8,8 +8,8 @@ import subprocess
 import sys
 
 TOP = pathlib.Path(__file__).resolve().parents[1]
-PAGES = ("rlock.1", "rlock.toml.5", "rlock-recipes.7", "rlock-guarantees.7", "rlock-stability.7",
-         "rlock-protocol.7")
+PAGES = ("rlock.1", "rlock.toml.5", "rlock-recipes.7", "rlock-guarantees.7", "rlock-formats.7",
+         "rlock-stability.7", "rlock-protocol.7")
 NAMES = {page: re.sub(r"\.(\d)$", r"(\1)", page) for page in PAGES}
 PROPER = {"ci": "CI", "kubernetes": "Kubernetes", "cronjob": "CronJob", "redis": "Redis"}
 FRAME = """<!DOCTYPE html>

@@ -36,7 +36,7 @@ installs() {
 has_documents() {
   expect 0 whatis rlock
   has "rlock (1)"
-  expect 0 whatis rlock.toml rlock-guarantees rlock-protocol rlock-recipes rlock-stability
+  expect 0 whatis rlock.toml rlock-formats rlock-guarantees rlock-protocol rlock-recipes rlock-stability
   expect 0 bash -c '. /usr/share/bash-completion/bash_completion; _completion_loader rlock; complete -p rlock'
   expect 0 test -s /usr/share/zsh/vendor-completions/_rlock
   expect 0 test -s /usr/share/fish/vendor_completions.d/rlock.fish

@@ -3,7 +3,7 @@
 load helpers/helpers
 
 top=$BATS_TEST_DIRNAME/../..
-pages=("$top/man/rlock.1" "$top/man/rlock.toml.5" "$top"/man/rlock-{guarantees,protocol,recipes,stability}.7)
+pages=("$top/man/rlock.1" "$top/man/rlock.toml.5" "$top"/man/rlock-{formats,guarantees,protocol,recipes,stability}.7)
 
 # commands: the command words that --help lists.
 commands() { rlock --help | sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p'; }
@@ -68,10 +68,10 @@ options() { rlock "$1" --help | sed -n 's/^  \(-., \|    \)\(--[a-z-]*\).*/\2/p'
   [ "${line%%:*}" -lt 220 ] || fail "$line"
 }
 
-@test "each section that a page refers to is in that page, or in rlock-guarantees(7)" {
+@test "each section that a page refers to is in that page, in rlock-guarantees(7) or in rlock-formats(7)" {
   for page in "${pages[@]}"; do
     while read -r section; do
-      grep -qE "^\.SH \"?$section\"?$" "$page" "$top/man/rlock-guarantees.7" || fail "$page refers to $section"
+      grep -qE "^\.SH \"?$section\"?$" "$page" "$top"/man/rlock-{guarantees,formats}.7 || fail "$page refers to $section"
     done < <(sed 's/\\-/-/g' "$page" | grep -oE '\b[Ss]ee [A-Z]{2}[A-Z ]+[A-Z]\b' | cut -c5- | sort -u)
   done
 }
@@ -97,7 +97,7 @@ options() { rlock "$1" --help | sed -n 's/^  \(-., \|    \)\(--[a-z-]*\).*/\2/p'
   cmake --install "$build" --prefix "$here/prefix" >log 3>&-
   share=prefix/share
   for file in prefix/bin/rlock $share/man/man1/rlock.1 $share/man/man5/rlock.toml.5 \
-    $share/man/man7/rlock-{guarantees,protocol,recipes,stability}.7 $share/bash-completion/completions/rlock \
+    $share/man/man7/rlock-{formats,guarantees,protocol,recipes,stability}.7 $share/bash-completion/completions/rlock \
     $share/zsh/site-functions/_rlock $share/fish/vendor_completions.d/rlock.fish \
     $share/doc/rlock/LICENSE $share/doc/rlock/README.md $share/doc/rlock/CHANGELOG.md; do
     [ -s "$file" ] || fail "$file is not there: $(cat log)"
@@ -147,7 +147,7 @@ only_one() {
 @test "the manual as HTML: every page is there, and every link between and inside the pages leads somewhere" {
   command -v mandoc >/dev/null || skip "mandoc is not installed: apt install mandoc"
   "$top/packaging/html_manual.py" html
-  for page in index.html rlock.1.html rlock.toml.5.html rlock-{guarantees,protocol,recipes,stability}.7.html; do
+  for page in index.html rlock.1.html rlock.toml.5.html rlock-{formats,guarantees,protocol,recipes,stability}.7.html; do
     while read -r link; do
       file=${link%%#*}
       [ -s "html/${file:-$page}" ] || fail "$page: $link"

@@ -46,9 +46,9 @@ def commands():
     return re.findall(r"^  ([a-z][a-z-]*)  +\S", said("--help").split("\nConnection and")[0], re.MULTILINE)
 
 
-def manual(section):
-    """A section of rlock(1) without its markup."""
-    found = re.search(rf'^\.SH "?{section}"?\n(.*?)(?=^\.SH )', text("man/rlock.1"), re.MULTILINE | re.DOTALL)
+def manual(section, page="rlock.1"):
+    """A section of a manual page without its markup."""
+    found = re.search(rf'^\.SH "?{section}"?\n(.*?)(?=^\.SH )', text(f"man/{page}"), re.MULTILINE | re.DOTALL)
     return re.sub(r"\\f.|\\", "", found[1]) if found else ""
 
 
@@ -81,7 +81,7 @@ POINTS = {
     # The manual.
     "rlock(1) says where to ask and to report: BUGS": lambda: "rlock doctor" in manual("BUGS"),
     "a page for each command": lambda: all(text(f"man/rlock-{name}.1") for name in commands()),
-    "JSON is described for users, and how it may grow": lambda: re.search(r"(?is)later\s+version.{1,40}fields", manual("JSON")),
+    "JSON is described for users, and how it may grow": lambda: re.search(r"(?is)later\s+version.{1,40}fields", manual("JSON", "rlock-formats.7")),
     "each schema of JSON has an address and a title": lambda: all(
         json.loads(path.read_text()).get("$id") and json.loads(path.read_text()).get("title") for path in (TOP / "docs/json").glob("*.json")),
     # The repository.

@@ -233,7 +233,7 @@ constexpr OptionRow kOptions[] = {
      "(plain); or as Redisson does (redisson). With plain and redisson, NAME is the key itself",
      "Use plain or redisson to share a lock with a program that uses one of these libraries. Such "
      "locks have no queue and no fencing token, and several options do not work with them: see "
-     "FORMATS."},
+     "rlock-formats(7)."},
     {option(Opt::fail_open, "fail-open", "DUR", "report: backup skipped because the server failed",
             kRun, {.group = Group::waiting, .value_optional = true, .in_file = true, .least = 1}),
      "if no server answers for DUR, warn and run the command without the lock",
@@ -256,8 +256,8 @@ constexpr OptionRow kOptions[] = {
             {.group = Group::output, .in_file = true}),
      "append one JSON line to FILE for each event",
      "Use it for logs and monitoring, since run has no --json. Several runs may share one file. If "
-     "it cannot be opened or written, rlock prints a warning, and the command runs. See EVENT "
-     "LOG."},
+     "it cannot be opened or written, rlock prints a warning, and the command runs. See "
+     "rlock-formats(7)."},
     {option(Opt::report, "report", "", "report: cron mails too much, or nothing", kRun,
             {.group = Group::output, .in_file = true}),
      "print one line if the command fails, even with --quiet",
@@ -436,8 +436,9 @@ constexpr OptionRow kOptions[] = {
              kEveryCommand & ~(kRun | kMetrics | kCheck | kStopLocal)),
      "print JSON on standard output",
      "Use it in scripts: later versions may add fields, but do not remove any. rlock also prints "
-     "errors as JSON on standard output, in addition to the message on standard error. rlock(1), "
-     "JSON, says where the schemas are. run does not have this option, because standard output "
+     "errors as JSON on standard output, in addition to the message on standard error. "
+     "rlock-formats(7) says where the schemas are. run does not have this option, because standard "
+     "output "
      "belongs to the command: use --event-log."},
     {general(Opt::quiet, "quiet", "", "A JOB ONCE A DAY ON TEN HOSTS",
              {.letter = 'q', .common = true}),
@@ -507,7 +508,7 @@ constexpr PerCommandText kPerCommandTexts[] = {
      "how the lock is stored: as rlock does (native); as redsync, redis-py and node-redlock do "
      "(plain); or as Redisson does (redisson). With plain and redisson, NAME is the key itself",
      "Without this option, if NAME is not held in the native format, rlock recognises the lock of "
-     "another client by its key: see FORMATS."},
+     "another client by its key: see rlock-formats(7)."},
     {{Opt::format, kStatus | kWatch, "native"},
      "how the locks are stored: as rlock does (native); as redsync, redis-py and node-redlock do "
      "(plain); or as Redisson does (redisson). With plain and redisson, each NAME is the key "
