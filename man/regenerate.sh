@@ -1,5 +1,5 @@
 #!/bin/sh
-# regenerate.sh RLOCK [FOLDER]: writes the completion scripts and rlock.1, which the binary RLOCK makes from its
+# regenerate.sh RLOCK [FOLDER]: writes the completion scripts, rlock.1 and rlock-stability.7, which the binary RLOCK makes from its
 # options table, into completions/ and man/ of FOLDER; without it, of this repository.
 set -eu
 
@@ -13,8 +13,10 @@ trap 'rm -rf "$new"' EXIT
 "$rlock" --generate bash >"$new/rlock.bash"
 "$rlock" --generate zsh >"$new/_rlock"
 "$rlock" --generate fish >"$new/rlock.fish"
-"$rlock" --generate man <"$top/man/rlock.1.in" >"$new/rlock.1"
+for page in rlock.1 rlock-stability.7; do
+  "$rlock" --generate man <"$top/man/$page.in" >"$new/$page"
+done
 
 mkdir -p "$out/completions" "$out/man"
 cp "$new/rlock.bash" "$new/_rlock" "$new/rlock.fish" "$out/completions"
-cp "$new/rlock.1" "$out/man"
+cp "$new/rlock.1" "$new/rlock-stability.7" "$out/man"

@@ -13,7 +13,9 @@ options() { rlock "$1" --help | sed -n 's/^  \(-., \|    \)\(--[a-z-]*\).*/\2/p'
 
 @test "what is committed is what the options table says (else: ninja regenerate)" {
   "$top/man/regenerate.sh" "$RLOCK" "$here"
-  diff -u "$top/man/rlock.1" man/rlock.1
+  for page in rlock.1 rlock-stability.7; do
+    diff -u "$top/man/$page" "man/$page"
+  done
   diff -ru "$top/completions" completions
 }
 

@@ -19,8 +19,8 @@ names() {
 names packaging/debian/changelog '^rlock (@-.*'
 names packaging/rlock.spec '^Version: *@$'
 names packaging/rlock.spec '^\* .* - @-.*'
-for page in rlock.1 rlock.1.in rlock.toml.5 rlock-formats.7 rlock-guarantees.7 rlock-protocol.7 rlock-recipes.7 rlock-stability.7; do
-  names "man/$page" '^\.TH .*"rlock @".*'
+for page in man/rlock*; do
+  names "$page" '^\.TH .*"rlock @".*'
 done
 
 # The releases in their order, each once, and none later than today's version.

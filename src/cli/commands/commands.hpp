@@ -3,6 +3,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "cli/report.hpp"
 #include "cli/session.hpp"
@@ -41,6 +42,13 @@ Error show_manual();
 
 // What `check` prints where it cannot find out: a line on stdout, and the code 3.
 Report unknown_check(const Error& error);
+
+// The metrics as a scraper sees them: `rlock_holders{name} gauge`.
+std::vector<std::string> metric_names();
+
+// The names that the program has and the manual promises to keep, a line `KIND<tab>NAME` for each;
+// behind those of options, the version since which the option exists.
+std::string public_names();
 
 // The commands that no help shows, because nobody types them: `__complete WORD...` prints the names
 // of locks for the completion scripts; `--generate WHAT` prints what is committed in completions/

@@ -327,7 +327,8 @@ int print_names(std::span<const std::string> words) {
   return print_result(lines);
 }
 
-// The committed files: a completion script, or the manual page whose template is on stdin.
+// What the committed files are made from: a completion script, the public names, or the manual page
+// whose template is on stdin.
 int generate(std::string_view what) {
   if (auto script = completion_script(what)) return print_result(*script);
   constexpr size_t kLongestTemplate = size_t{1024} * 1024;
@@ -337,7 +338,8 @@ int generate(std::string_view what) {
     if (source) page = manual_page(*source, redis::least_acl("rlock:"));
   }
   if (page) return print_result(*page);
-  print_message("usage: rlock --generate bash|zsh|fish, or rlock --generate man <TEMPLATE");
+  if (what == "names") return print_result(public_names());
+  print_message("usage: rlock --generate bash|zsh|fish|names, or rlock --generate man <TEMPLATE");
   return kUsage;
 }
 

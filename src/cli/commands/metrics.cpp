@@ -89,9 +89,11 @@ std::string header(const char* name, const char* type, const char* help) {
   return util::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
 }
 
+constexpr const char *kUp = "rlock_up", *kOmitted = "rlock_omitted_locks";
+
 std::string of_server(bool up) {
-  return util::format("{}rlock_up {}\n",
-                      header("rlock_up", "gauge", "Whether the server answered."), up ? 1 : 0);
+  return util::format("{}{} {}\n", header(kUp, "gauge", "Whether the server answered."), kUp,
+                      up ? 1 : 0);
 }
 
 // The text format of Prometheus. `omitted`: how many locks there were no room for.
@@ -106,8 +108,8 @@ std::string metrics_text(const std::vector<LockView>& locks, uint64_t omitted) {
     }
     if (!lines.empty()) text += header(metric.name, metric.type, metric.help) + lines;
   }
-  return util::format("{}{}rlock_omitted_locks {}\n", text,
-                      header("rlock_omitted_locks", "gauge", "Locks that there was no room for."),
+  return util::format("{}{}{} {}\n", text,
+                      header(kOmitted, "gauge", "Locks that there was no room for."), kOmitted,
                       omitted);
 }
 
@@ -188,6 +190,17 @@ Result<Report> print_metrics(const std::string& text, const MetricsSettings& set
 }
 
 }  // namespace
+
+std::vector<std::string> metric_names() {
+  std::vector<std::string> names;
+  for (const char* of_server : {kUp, kOmitted}) {
+    names.push_back(util::format("{} gauge", of_server));
+  }
+  for (const Metric& metric : metrics()) {
+    names.push_back(util::format("{}{{name}} {}", metric.name, metric.type));
+  }
+  return names;
+}
 
 Result<Report> metrics_command(const Invocation& invocation) {
   TRY(auto settings, metrics_settings(invocation));

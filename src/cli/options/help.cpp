@@ -175,6 +175,12 @@ std::string item(const OptionRow& row, const OptionText& text) {
   return out;
 }
 
+// A row of the table of options, for tbl(1): the spellings, the version, and who needs the option.
+std::string user_row(const OptionRow& row) {
+  return util::format("{}\t{}\tT{{\n{}\nT}}\n", roff_escaped(util::joined(spellings(row), ", ")),
+                      row.since, roff_escaped(row.needed_by));
+}
+
 // The paragraphs of a command's --help. EXIT STATUS lists the codes of run.
 std::string about(const CommandRow& row) {
   std::string out;
@@ -325,6 +331,7 @@ std::optional<std::string> manual_page(std::string_view source, std::string_view
         util::format(".TP\n.B {}\n{}\n{}\n", row.code, roff(row.meaning), roff(row.next));
   }
   for (const OptionRow& row : options()) {
+    if (row.on_command_line()) holes["option users"] += user_row(row);
     if (!is_general(row)) continue;
     holes["general options"] += item(row, {row.help, row.fallback, row.manual});
   }

@@ -27,6 +27,7 @@ std::string exit_code_help(std::optional<int> code);
 
 // rlock(1) from its template: `@options COMMAND@` and `@general options@` become lists of options
 // from the table, `@exit status@` that of the exit codes, `@least ACL rule@` becomes `acl_rule`.
+// rlock-stability(7) in the same way: `@option users@` becomes the rows of a table of all options.
 // Nothing when the template has another hole.
 std::optional<std::string> manual_page(std::string_view source, std::string_view acl_rule);
 

@@ -6,8 +6,9 @@
 #include <string_view>
 #include <vector>
 
-// The one description of every command and option: the parser, --help, rlock(1) and the completion
-// scripts are all made from it. The rows are in commands.cpp and options.cpp.
+// The one description of every command and option: the parser, --help, rlock(1), the table in
+// rlock-stability(7) and the completion scripts are all made from it. The rows are in commands.cpp
+// and options.cpp.
 namespace rlock::cli {
 
 enum class CommandId : uint8_t {
@@ -142,6 +143,7 @@ struct OptionExtras {
   // change which runs exclude each other, or what their callers rely on.
   bool in_file = false;
   uint64_t least = 0, most = UINT64_MAX;  // of a number, or a duration in ms
+  std::string_view since = "1.0";         // the version from which on the option exists
 };
 struct OptionHead : OptionExtras {
   Opt id;

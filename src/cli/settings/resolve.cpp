@@ -250,16 +250,28 @@ std::vector<std::string> environment_names() {
   return names;
 }
 
+std::span<const std::string_view> command_variables() {
+  static constexpr std::string_view kVariables[] = {
+      "RLOCK_NAME",      "RLOCK_OWNER",    "RLOCK_TOKEN", "RLOCK_SLOT",
+      "RLOCK_WAITED_MS", "RLOCK_UNLOCKED", "RLOCK_HELD"};
+  return kVariables;
+}
+
+std::vector<std::string_view> variables_of(const OptionRow& row) {
+  std::vector<std::string_view> variables;
+  for (std::string_view rest = row.environment; !rest.empty();) {
+    variables.push_back(util::take_until(rest, ','));
+    if (rest.starts_with(' ')) rest.remove_prefix(1);
+  }
+  return variables;
+}
+
 UnknownVariables unknown_variables(std::span<const std::string> names) {
-  std::vector<std::string_view> known = {"RLOCK_NAME", "RLOCK_OWNER",     "RLOCK_TOKEN",
-                                         "RLOCK_SLOT", "RLOCK_WAITED_MS", "RLOCK_UNLOCKED",
-                                         "RLOCK_HELD"};
+  const auto exports = command_variables();
+  std::vector<std::string_view> known(exports.begin(), exports.end());
   const size_t exported = known.size();
   for (const OptionRow& row : options()) {
-    for (std::string_view rest = row.environment; !rest.empty();) {
-      known.push_back(util::take_until(rest, ','));
-      if (rest.starts_with(' ')) rest.remove_prefix(1);
-    }
+    for (std::string_view variable : variables_of(row)) known.push_back(variable);
   }
   auto is_set = [&](std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();

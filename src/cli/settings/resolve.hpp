@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/options/options.hpp"
 #include "cli/options/parse.hpp"
 
 // Settings are resolved once: command line over environment over files over defaults.
@@ -19,6 +20,12 @@ const char* system_getenv(const char* name);
 std::vector<std::string> default_config_files(Getenv getenv);
 
 using Warnings = std::vector<std::string>;
+
+// The variables that a command finds: rlock sets each of them, or removes it.
+std::span<const std::string_view> command_variables();
+
+// Those that an option reads.
+std::vector<std::string_view> variables_of(const OptionRow& row);
 
 // Variables of the environment that look like settings of rlock and are none.
 struct UnknownVariables {

@@ -374,6 +374,12 @@ Result<Url> parse_url(std::string_view text) {
   return unknown_scheme();
 }
 
+std::vector<std::string_view> url_schemes() {
+  std::vector<std::string_view> schemes;
+  for (const UrlScheme& known : kUrlSchemes) schemes.push_back(known.scheme);
+  return schemes;
+}
+
 const Server* server_in(const Url& url) {
   if (const auto* group = std::get_if<SentinelGroup>(&url)) return &group->master;
   if (const auto* cluster = std::get_if<ClusterSeeds>(&url)) return &cluster->seeds.front();

@@ -44,6 +44,9 @@ struct Login {
   std::shared_ptr<Secret> secret;  // a password that may change, read at each connect; may be null
 };
 
+// The words before `://`, of all URLs but local:.
+std::vector<std::string_view> url_schemes();
+
 struct Server;
 
 // What a connection does and checks before it is used.
