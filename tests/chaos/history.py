@@ -96,13 +96,11 @@ class Entry:
     """What a script did at `ms` (server clock; 0: not known): `owner`'s lease ends at `value` (hold), it holds no more (free),
     queues with ticket `value` (queue), leaves the queue (leave), gets a tombstone of kind `value` (tombstone), has
     token `value` (token), slot `value` (slot); what `owner` names is marked as done by token
-    `value` (mark); or a whole part is gone: holders, queue, released, who, all (gone). Several may run within one ms:
-    `script` counts them."""
+    `value` (mark); or a whole part is gone: holders, queue, released, who, all (gone)."""
     ms: int
     what: str
     owner: str = ""
     value: int = 0
-    script: int = field(default=0, compare=False)
 
 
 @dataclass
@@ -296,7 +294,6 @@ class Ledger:
         self.ms = {}
         self.timed = set()  # locks of which a command of this transaction shows the time
         self.pending = []
-        self.scripts = 0
 
     def command(self, words):
         name = words[0].upper()
@@ -314,12 +311,10 @@ class Ledger:
             self.settle()
 
     def settle(self):
-        self.scripts += 1
         for lock, entry in self.pending:
             # The release of a grant that was never confirmed shows no time.
             known = entry.what != "tombstone" or lock in self.timed
             entry.ms = self.ms.get(lock, 0) if known else 0
-            entry.script = self.scripts
             self.locks.setdefault(lock, []).append(entry)
         self.pending, self.timed = [], set()
 
