@@ -41,14 +41,15 @@ Report failed(const Error& error, std::optional<CommandId> command) {
 
 // For somebody who does not know what belongs on the line.
 int show_usage(const std::string& help) {
-  write_stderr(help, Millis(1000));
+  write_stderr(shown_help(help, STDERR_FILENO), Millis(1000));
   return kUsage;
 }
 
 struct Dispatcher {
   int operator()(const Help& help) const {
-    return print_result(help.command ? command_help(*help.command, help.length)
-                                     : general_help(help.length));
+    const std::string text =
+        help.command ? command_help(*help.command, help.length) : general_help(help.length);
+    return print_result(shown_help(text, STDOUT_FILENO));
   }
   int operator()(const ExitCodeHelp& help) const { return print_result(exit_code_help(help.code)); }
   int operator()(const ManualPage&) const { return print_error(show_manual()); }

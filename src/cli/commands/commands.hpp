@@ -36,6 +36,10 @@ Result<Report> completion_command(const Invocation& invocation);
 // What run_settings() is for `run`.
 Result<RunSettings> acquire_settings(const Invocation& invocation);
 
+// The help as the terminal at fd shows it, with bold headings; unchanged if fd is no terminal, or
+// by NO_COLOR or TERM=dumb.
+std::string shown_help(const std::string& help, int fd);
+
 // Replaces this program by man(1), with the installed page. The error says why it cannot, and where
 // the manual is.
 Error show_manual();

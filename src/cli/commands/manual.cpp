@@ -1,4 +1,5 @@
-// rlock help --man: the manual page that is installed with this program.
+// What a terminal shows of the help; rlock help --man: the manual page that is installed with this
+// program.
 #include <unistd.h>
 
 #include <cerrno>
@@ -6,6 +7,10 @@
 #include <cstring>
 
 #include "cli/commands/commands.hpp"
+#include "cli/options/help.hpp"
+#include "cli/output/console.hpp"
+#include "cli/settings/resolve.hpp"
+#include "cli/watch/screen.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
@@ -31,6 +36,11 @@ std::string installed_page() {
 }
 
 }  // namespace
+
+std::string shown_help(const std::string& help, int fd) {
+  const bool bold = is_terminal(fd) && terminal_kind(system_getenv).colours;
+  return bold ? with_bold_headings(help) : help;
+}
 
 Error show_manual() {
   const std::string page = installed_page();

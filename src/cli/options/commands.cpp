@@ -7,7 +7,7 @@ namespace {
 
 // In the order in which the help lists them.
 constexpr CommandRow kCommands[] = {
-    {{CommandId::run, "run",
+    {{CommandId::run, Purpose::hold, "run",
       "run [options] NAME -- COMMAND [ARG...]\n"
       "run [options] NAME -c 'shell text'",
       "hold the lock while a command runs"},
@@ -26,7 +26,8 @@ constexpr CommandRow kCommands[] = {
      "rlock run -w 10m --max-run 1h shop/deploy -- ./deploy.sh\n"
      "rlock run --once \"$GIT_SHA\" shop/migrate -- ./migrate  # one replica does it\n"
      "rlock run shop/dump -c 'pg_dump app | gzip >app.gz'"},
-    {{CommandId::acquire, "acquire", "acquire [options] NAME", "hold a lock across separate steps"},
+    {{CommandId::acquire, Purpose::hold, "acquire", "acquire [options] NAME",
+      "hold a lock across separate steps"},
      "Waits for the lock NAME, prints the owner id and nothing else, and exits. The lock stays "
      "held until rlock release, or until its lease expires. Prefer rlock run if the steps can be "
      "one command.\n"
@@ -52,7 +53,7 @@ constexpr CommandRow kCommands[] = {
      "owner=$(rlock acquire shop/deploy --renew-while $$) || exit\n"
      "lease=$(rlock acquire shop/test-db --slots 4 --renew-while $$ --json) || exit\n"
      "slot=$(echo \"$lease\" | jq .slot) owner=$(echo \"$lease\" | jq -r .owner)"},
-    {{CommandId::renew, "renew", "renew [options] NAME --owner ID",
+    {{CommandId::renew, Purpose::hold, "renew", "renew [options] NAME --owner ID",
       "extend the lease of a lock that acquire took"},
      "Extends the lease of the owner that rlock acquire printed: it then lasts for --ttl from now, "
      "or for its previous length. rlock never shortens a lease. With --token and --ttl it restores "
@@ -62,14 +63,15 @@ constexpr CommandRow kCommands[] = {
      "message says why, and who holds it.",
      "rlock renew shop/deploy --owner \"$owner\"\n"
      "rlock renew shop/deploy --owner \"$owner\" --ttl 1h --token \"$token\""},
-    {{CommandId::release, "release", "release [options] NAME --owner ID",
+    {{CommandId::release, Purpose::hold, "release", "release [options] NAME --owner ID",
       "release a lock that acquire took"},
      "Releases the lock NAME of the owner that rlock acquire printed.\n"
      "Exit status: 0, even if this owner has already released the lock. 75 if a live rlock run "
      "holds the lock, which only force-unlock breaks. 76 if the lock was no longer this owner's: "
      "its lease had expired, or an operator broke it.",
      "rlock release shop/deploy --owner \"$owner\""},
-    {{CommandId::status, "status", "status [options] [NAME...]", "show who holds which lock"},
+    {{CommandId::status, Purpose::look, "status", "status [options] [NAME...]",
+      "show who holds which lock"},
      "Shows who holds each NAME. Without NAME, lists the locks with the prefix that are held, "
      "waited for, broken or in a cool-down, and counts the others. NAME may be a pattern, in which "
      "* matches any text and ? one character: quote it.\n"
@@ -81,7 +83,8 @@ constexpr CommandRow kCommands[] = {
      "rlock status 'shop/*'\n"
      "rlock status -q shop/nightly && echo running\n"
      "rlock status --json | jq '.locks[] | select(.state == \"held\") | .name'"},
-    {{CommandId::queue, "queue", "queue [options] [NAME]", "list waiting runs in order"},
+    {{CommandId::queue, Purpose::look, "queue", "queue [options] [NAME]",
+      "list waiting runs in order"},
      "Lists the runs that wait for NAME, in the order in which they will get the lock. Without "
      "NAME, lists the waiters of all locks.\n"
      "STARTS IN estimates when each of the first 128 can start, if every run takes the median of "
@@ -95,7 +98,8 @@ constexpr CommandRow kCommands[] = {
      "rlock queue shop/deploy --remove 2\n"
      "rlock queue shop/deploy --remove 6f1c9a\n"
      "rlock queue shop/deploy --first 3 --reason 'customers wait'"},
-    {{CommandId::watch, "watch", "watch [options] [NAME...]", "look at locks as they change"},
+    {{CommandId::watch, Purpose::look, "watch", "watch [options] [NAME...]",
+      "look at locks as they change"},
      "On a terminal, shows a table of the locks NAME that is kept up to date. Without NAME, the "
      "table has every lock under the prefix that is held, waited for or cooling down. NAME may be "
      "a pattern, as for status. ENDS is when the run would end if it took as long as the "
@@ -109,7 +113,7 @@ constexpr CommandRow kCommands[] = {
      "rlock watch\n"
      "rlock watch shop/nightly 'blog/*'\n"
      "rlock watch --json | jq -c 'select(.lock.state == \"held\")'"},
-    {{CommandId::force_unlock, "force-unlock", "force-unlock [options] NAME",
+    {{CommandId::force_unlock, Purpose::operate, "force-unlock", "force-unlock [options] NAME",
       "break a lock, as an operator"},
      "Shows who holds the lock NAME, asks for confirmation, and breaks the lock. The holder's "
      "rlock stops its command, exits with 76 and reports who broke the lock and why. The next "
@@ -122,7 +126,7 @@ constexpr CommandRow kCommands[] = {
      "--token no longer match. Nothing was changed then.",
      "rlock force-unlock shop/deploy\n"
      "rlock force-unlock shop/deploy --token 1763690000123456 --reason 'host gone'"},
-    {{CommandId::close, "close", "close [options] NAME...",
+    {{CommandId::close, Purpose::operate, "close", "close [options] NAME...",
       "stop granting a lock until a given time"},
      "Closes each lock NAME for a maintenance window or a freeze: until the given time, the server "
      "grants it to no new run.\n"
@@ -138,13 +142,15 @@ constexpr CommandRow kCommands[] = {
      "rlock close shop/deploy --for 2h --reason 'database upgrade'\n"
      "rlock close 'shop/*' --until 18:00\n"
      "rlock close shop/deploy --for 2h -w 10m && ./upgrade; rlock open shop/deploy"},
-    {{CommandId::open, "open", "open [options] NAME...", "open a lock that close has closed"},
+    {{CommandId::open, Purpose::operate, "open", "open [options] NAME...",
+      "open a lock that close has closed"},
      "Opens each lock NAME before the end of its closure: the first in the queue gets it. NAME may "
      "be a pattern, as for status.\n"
      "Exit status: 0, even if NAME is open. 75 if someone else closed or opened it at the same "
      "moment.",
      "rlock open shop/deploy"},
-    {{CommandId::history, "history", "history [options] [NAME]", "show the last runs"},
+    {{CommandId::history, Purpose::look, "history", "history [options] [NAME]",
+      "show the last runs"},
      "Shows the last runs under the lock NAME, newest first. Without NAME, shows those of all "
      "locks. Each run has a result: exit N, signal N, released (by rlock release), expired (the "
      "lease expired because the host or its rlock died), lost, broken (an operator broke the "
@@ -156,7 +162,8 @@ constexpr CommandRow kCommands[] = {
      "rlock history shop/nightly\n"
      "rlock history -n 50    # of all locks\n"
      "rlock history shop/nightly -n 1 --json | jq '.runs[0].exit_code'"},
-    {{CommandId::forget, "forget", "forget [options] NAME", "let done work be done again"},
+    {{CommandId::forget, Purpose::operate, "forget", "forget [options] NAME",
+      "let done work be done again"},
      "Forgets, after asking for confirmation, what was recorded of runs that do the work under "
      "NAME once only: their successes and failures, and the greatest number that superseded "
      "others. The next such run then runs its command. NAME is no pattern. It does not affect "
@@ -165,7 +172,8 @@ constexpr CommandRow kCommands[] = {
      "missing. 75 if it was not confirmed. Nothing was changed then.",
      "rlock forget shop/migrate --once \"$GIT_SHA\"\n"
      "rlock forget shop/nightly --yes"},
-    {{CommandId::metrics, "metrics", "metrics [options] [NAME...]", "print metrics for Prometheus"},
+    {{CommandId::metrics, Purpose::look, "metrics", "metrics [options] [NAME...]",
+      "print metrics for Prometheus"},
      "Prints the locks NAME in the text format of Prometheus, for example for the textfile "
      "collector of node_exporter: holders, waiters, the oldest wait, how long the lock has been "
      "held, the last success and failure, the last duration, and counters of runs, failures, "
@@ -176,7 +184,7 @@ constexpr CommandRow kCommands[] = {
      "Exit status: 0. 69 or 77 when the server cannot be reached: then it prints only rlock_up 0.",
      "rlock metrics --output /var/lib/prometheus/node-exporter/rlock.prom\n"
      "rlock metrics shop/nightly 'blog/*'"},
-    {{CommandId::check, "check", "check [options] NAME",
+    {{CommandId::check, Purpose::look, "check", "check [options] NAME",
       "check a lock, as a plugin of a monitoring system"},
      "Checks the runs under the lock NAME, for Nagios, Icinga and others that run its plugins: "
      "prints one line, with performance data. The last success and failure are known for 30 days, "
@@ -187,7 +195,7 @@ constexpr CommandRow kCommands[] = {
      "--within a NAME that was never held.",
      "rlock check shop/nightly --within 26h\n"
      "rlock check shop/deploy --max-held 2h --max-wait 9m --max-waiters 5 --critical"},
-    {{CommandId::doctor, "doctor", "doctor [options]",
+    {{CommandId::doctor, Purpose::set_up, "doctor", "doctor [options]",
       "check whether the server can hold locks safely"},
      "Checks each server of the URL, and prints ok, warn or fail for each check and what to do "
      "about it. It checks whether the server answers, its version, whether this user may run the "
@@ -199,14 +207,15 @@ constexpr CommandRow kCommands[] = {
      "too. 64 wrong usage, 78 configuration error.",
      "rlock doctor\n"
      "rlock doctor --json | jq '.servers[].checks[] | select(.state != \"ok\")'"},
-    {{CommandId::config, "config", "config [options]", "show each setting and where it comes from"},
+    {{CommandId::config, Purpose::set_up, "config", "config [options]",
+      "show each setting and where it comes from"},
      "Prints each setting that applies to rlock run, and its source: the option, the environment "
      "variable, the line of the configuration file, or the default. It hides passwords, but not "
      "what is written into a password-command, and asks no server.\n"
      "Exit status: 0. 64 wrong usage, 78 a configuration file cannot be used.",
      "rlock config\n"
      "rlock config --json | jq -r '.settings[] | select(.setting == \"url\").place'"},
-    {{CommandId::stop_local, "stop-local", "stop-local [options]",
+    {{CommandId::stop_local, Purpose::operate, "stop-local", "stop-local [options]",
       "end the private server of local:"},
      "Ends the server of the folder that the URL local: or local:/DIR names, or without a URL of "
      "the default folder. It does not stop the server while a run holds or waits for a lock under "
@@ -216,7 +225,7 @@ constexpr CommandRow kCommands[] = {
      "held.",
      "rlock stop-local\n"
      "rlock stop-local --url local:/srv/locks"},
-    {{CommandId::completion, "completion", "completion bash|zsh|fish",
+    {{CommandId::completion, Purpose::set_up, "completion", "completion bash|zsh|fish",
       "print a completion script for a shell"},
      "Prints a script that makes the shell complete commands, options and their values, the names "
      "of locks, and the command after --. Packages install this script. Otherwise load it in a "

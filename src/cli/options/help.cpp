@@ -25,6 +25,9 @@ bool is_hole_name(std::string_view name) {
 constexpr std::string_view kGroups[] = {
     "Waiting for the lock",      "Running once", "Holders and lease",
     "Command and its processes", "Output",       "Storage"};
+// By Purpose.
+constexpr std::string_view kPurposes[] = {"Hold a lock", "Look at locks", "Operate locks",
+                                          "Set up rlock"};
 constexpr size_t kWidth = 80;
 constexpr size_t kHelpColumn = 29;
 
@@ -222,10 +225,13 @@ std::string general_help(HelpLength length) {
       "Examples:\n"
       "  export RLOCK_URL=redis://db1\n"
       "  rlock run shop/nightly -- /usr/local/bin/backup\n"
-      "  rlock status\n\n"
-      "Commands:\n";
-  for (const CommandRow& row : commands()) {
-    out += util::format("  {:16}{}\n", row.name, row.summary);
+      "  rlock status\n";
+  for (size_t purpose = 0; purpose < std::size(kPurposes); ++purpose) {
+    out += util::format("\n{}:\n", kPurposes[purpose]);
+    for (const CommandRow& row : commands()) {
+      if (static_cast<size_t>(row.purpose) != purpose) continue;
+      out += util::format("  {:16}{}\n", row.name, row.summary);
+    }
   }
   out += "\nrlock help 69 explains an exit code, rlock help --man shows the manual.\n";
   if (length == HelpLength::brief) {
@@ -275,6 +281,19 @@ std::string command_help(CommandId command, HelpLength length) {
     if (!brief || general.common) add_option(out, general, text_for(general, command));
   }
   if (brief) out += util::format("\nAll options: rlock {} --help\n", row.name);
+  return out;
+}
+
+std::string with_bold_headings(std::string_view help) {
+  std::string out;
+  bool paragraph_begins = true;
+  while (!help.empty()) {
+    const std::string_view line = util::take_until(help, '\n');
+    const bool heading = paragraph_begins && line.ends_with(':') && line.front() != ' ';
+    const std::string_view on = heading ? "\x1b[1m" : "", off = heading ? "\x1b[0m" : "";
+    out += util::format("{}{}{}\n", on, line, off);
+    paragraph_begins = line.empty();
+  }
   return out;
 }
 

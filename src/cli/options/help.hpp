@@ -22,6 +22,9 @@ std::string general_help(HelpLength length);
 // brief: the examples and the common options.
 std::string command_help(CommandId command, HelpLength length);
 
+// The help for a terminal: each heading, a line alone that ends in a colon, is bold.
+std::string with_bold_headings(std::string_view help);
+
 // What an exit code means and what to do next; without a code, the list of those of rlock itself.
 std::string exit_code_help(std::optional<int> code);
 

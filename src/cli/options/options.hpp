@@ -38,8 +38,12 @@ constexpr unsigned bit(CommandId id) {
 }
 inline constexpr unsigned kEveryCommand = 2 * bit(CommandId::completion) - 1;
 
+// What a command is for, in the order in which the help lists the groups.
+enum class Purpose : uint8_t { hold, look, operate, set_up };
+
 struct CommandHead {
   CommandId id;
+  Purpose purpose;
   std::string_view name;
   std::string_view usage;    // lines, without the word rlock
   std::string_view summary;  // for the list of commands
