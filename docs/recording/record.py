@@ -6,7 +6,7 @@ Two hosts, web1 and web2, are host names in namespaces of their own: needs root,
 import html
 import os
 import pathlib
-import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -16,6 +16,7 @@ sys.path.append(str(TOP / "tests/harness"))
 from redis_server import RedisServer  # noqa: E402  # pylint: disable=wrong-import-position
 from screen import Screen  # noqa: E402  # pylint: disable=wrong-import-position
 
+TITLE = "web2 waits for the lock that web1 holds; when the server hangs, rlock stops the job before its lease expires"
 COLUMNS, ROWS = 92, 17
 WIDE, HIGH, MARGIN = 8.4, 20, 18
 KEY = 0.05   # seconds between two keys
@@ -112,27 +113,27 @@ def on_host(name, *argv):
     return ["unshare", "-u", "sh", "-c", 'hostname "$1"; shift; exec "$@"', "sh", name, *argv]
 
 
-def play(folder, env):
-    """The session: web1 does the nightly job, and web2 asks for it, too."""
+def play(folder, env, server_pid):
+    """The session: web2 waits for the job that web1 does, and then loses the server while it works itself."""
     (folder / "backup.sh").write_text('#!/bin/sh\nsleep "${1:-1}"\necho "backup of $(hostname) done, token $RLOCK_TOKEN"\n', encoding="utf-8")
     (folder / "backup.sh").chmod(0o755)
-    shutil.copy(folder / "backup.sh", folder / "report.sh")
-    job = ["rlock", "run", "nightly", "--", "./backup.sh"]
+    job = ["rlock", "run", "shop/nightly", "--", "./backup.sh", "9"]
     quiet = {"cwd": folder, "env": env, "stdout": subprocess.DEVNULL}
     for _ in range(3):  # so that web2 can say how long it usually takes
-        subprocess.run(on_host("web1", *job, "9"), check=True, **quiet)
-    subprocess.run(on_host("web1", "rlock", "run", "--once-per", "day", "report", "--", "./report.sh", "2"), check=True, **quiet)
+        subprocess.run(on_host("web1", *job), check=True, **quiet)
     inputrc = folder / "inputrc"
     inputrc.write_text("set enable-bracketed-paste off\n", encoding="utf-8")
-    session = Session(on_host("web2", "bash", "--norc", "--noprofile"), {**env, "PS1": "$ ", "TERM": "xterm", "INPUTRC": str(inputrc)})
-    with subprocess.Popen(on_host("web1", *job, "9"), **quiet) as holder:
+    shell = {**env, "PS1": "$ ", "TERM": "xterm", "INPUTRC": str(inputrc), "SERVER": str(server_pid)}
+    session = Session(on_host("web2", "bash", "--norc", "--noprofile"), shell)
+    with subprocess.Popen(on_host("web1", *job), **quiet) as holder:
         session.start()
         session.enter("rlock status")
-        session.enter("rlock run nightly -- ./backup.sh")
-        session.enter("rlock history nightly --runs 3")
-        session.enter("rlock run --once-per day report -- ./report.sh      # in every host's crontab")
-        session.rest(2)
+        session.enter("rlock run shop/nightly -- ./backup.sh")
         holder.wait()
+    session.enter("(sleep 9 && kill -STOP $SERVER &)     # the server is going to hang")
+    session.enter("rlock run -t 6s shop/nightly -- ./backup.sh 60; echo $?")
+    session.rest(3)
+    os.kill(server_pid, signal.SIGCONT)
     session.screen.close()
     return session
 
@@ -144,8 +145,8 @@ def main():
     with RedisServer() as server:
         os.chdir(server.folder)
         env = {**os.environ, "PATH": f"{rlock.parent}:{os.environ['PATH']}", "RLOCK_URL": server.url, "RLOCK_CONFIG": "/dev/null"}
-        session = play(pathlib.Path(server.folder), env)
-    pathlib.Path(TOP, sys.argv[2]).write_text(draw(session, "web2 waits for the lock nightly, which web1 holds, and then runs the job"),
+        session = play(pathlib.Path(server.folder), env, server.process.pid)
+    pathlib.Path(TOP, sys.argv[2]).write_text(draw(session, TITLE),
                                               encoding="utf-8")
     print("\n".join(session.screen.lines()))
 
