@@ -15,7 +15,7 @@ setup() {
   redis acl log reset >/dev/null
 }
 
-@test "with the least rule everything works, and the server denies nothing" {
+@test "with the least ACL rule everything works, and the server denies nothing" {
   limited "$(rule)"
   hold busy
   run -75 rlock run -n busy -- true
@@ -43,7 +43,7 @@ setup() {
   [ "$(denied)" -eq 0 ] || fail "$(redis acl log)"
 }
 
-@test "the rule is for its prefix alone" {
+@test "the least ACL rule covers only its prefix" {
   limited "$(rule)"
   run -77 rlock run --prefix other: lock -- touch started
 }
@@ -58,7 +58,7 @@ try() {
   esac
 }
 
-@test "exit 77: without any one command of the rule it is named, nothing runs, nothing is left" {
+@test "exit 77: a command that the ACL lacks is named, nothing runs, and nothing is left" {
   local least command tried=0
   least=$(rule)
   # All scripts are known to the server, so that the denial is not one of EVAL.

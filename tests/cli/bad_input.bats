@@ -31,7 +31,7 @@ three='-u unix:///a -u unix:///b -u unix:///c'
   says "no lock name given: rlock run NAME -- COMMAND"
 }
 
-@test "names: empty, too long, control characters, braces, not UTF-8" {
+@test "names that are empty, too long, not UTF-8, or have control characters or braces are refused" {
   for name in '' "$(printf 'x%.0s' {1..201})" $'a\nb' $'a\tb' $'\x7f' $'\xc2\x85' 'a{b' 'a}b' '{}' $'\xff' $'a\xc3' $'\xed\xa0\x80'; do
     refused run "$name" -- touch started
     refused status "$name"
@@ -63,7 +63,7 @@ metrics '[a]*'
 END
 }
 
-@test "durations: signs, words, units out of order, no number, far too long" {
+@test "durations with signs, words or units out of order, without a number or far too long are refused" {
   for option in --ttl --wait --max-run --kill-after --connect-timeout; do
     for bad in x '' 5x 1m1h 1.2.3 . 1e3 inf nan 0x10 ' 5' '5 s' 99999d 5s5 -1; do
       refused run "$option=$bad" name -- touch started
@@ -71,12 +71,12 @@ END
   done
 }
 
-@test "every form of a duration is taken" {
+@test "every form of a duration is accepted" {
   own
   for good in 15000ms 10s 5m 1h30m 2d 30 20.5 1.5h; do quietly rlock run -t "$good" -n forms -- true; done
 }
 
-@test "run: words that are missing, too many, or make no sense" {
+@test "run refuses missing, superfluous and senseless arguments" {
   each_refused run <<END
 -- touch started
 name
@@ -90,7 +90,7 @@ name -c 'touch started' -- touch started
 END
 }
 
-@test "run: options that are unknown, lack their value, or have one that cannot be" {
+@test "run refuses unknown options, and missing or impossible values" {
   for option in --frobnicate -Z --cacert --sni -w -t --reason -E --slots --min-hold --max-queue; do
     refused run name "$option" -- touch started
   done
@@ -144,7 +144,7 @@ END
 END
 }
 
-@test "run: options that do not go together, or not with the servers or the format" {
+@test "run refuses options that conflict with each other, the servers or the format" {
   each_refused run name <<END
 --slots 2 --shared -- touch started | --slots
 --max-failures 2 -- touch started | --max-failures needs --once
@@ -181,7 +181,7 @@ $three --format plain -t 61 -- touch started | at most 60s
 END
 }
 
-@test "other commands: what is unknown, missing, too much, or cannot be" {
+@test "the other commands refuse unknown, missing, superfluous and impossible arguments" {
   run -64 rlock
   each_refused <<END
 frobnicate
@@ -255,7 +255,7 @@ help 256 | exit-codes
 END
 }
 
-@test "check: what is wrong with its words is 3, on stdout, as a monitoring system reads it" {
+@test "check reports wrong arguments on stdout and exits with 3, as monitoring systems expect" {
   for words in "check" "check a b" "check a --within soon" "check a --no-such-option" "--connect-timeout 1x check a" \
     "-u $RLOCK_URL --no-such-option check a"; do
     # shellcheck disable=SC2086 # words
@@ -298,7 +298,7 @@ END
   jq -e '.error.code == 64 and .error.kind == "usage"' <<<"$output"
 }
 
-@test "busy, 69 and 77 name the next command" {
+@test "the messages of a busy lock, 69 and 77 name the next command" {
   own
   hold "two words"
   run -75 --separate-stderr rlock run -n "two words" -- true
@@ -325,6 +325,6 @@ END
   says "rlock doctor"
 }
 
-@test "what was refused above made no request" {
+@test "refused input makes no request" {
   [[ $(redis info commandstats) != *cmdstat_client* ]] || fail "$(redis info commandstats)"
 }

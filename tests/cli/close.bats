@@ -9,7 +9,7 @@ open_at() { [ -z "$(at_server "$1" redis zscore 'rlock:{job}:holders' '~closed')
 
 closed() { rlock status --json "$1" | jq -e '.locks[0].closed' >/dev/null; }
 
-@test "while it is closed nothing runs, and everybody learns until when, by whom and why" {
+@test "while a lock is closed nothing runs, and every run shows until when, by whom and why" {
   run -0 --separate-stderr rlock close deploy --for 2h --reason 'database upgrade'
   until=$(rlock status --json deploy | jq -r '.locks[0].closed.until | sub("\\.[0-9]+Z"; "Z")')
   said="closed until $until by $(id -un)@$(hostname): database upgrade"
@@ -35,7 +35,7 @@ closed() { rlock status --json "$1" | jq -e '.locks[0].closed' >/dev/null; }
   jq -e '.error | (has("holder") | not) and .closed.reason == "database upgrade"' <<<"$output"
 }
 
-@test "open serves the first in the queue, and its success is nothing new for one that is open" {
+@test "open serves the first waiter, and succeeds for a lock that is already open" {
   rlock close -q deploy --for 1h
   queue_up deploy
   run -0 rlock open deploy
@@ -46,7 +46,7 @@ closed() { rlock status --json "$1" | jq -e '.locks[0].closed' >/dev/null; }
   run -1 rlock status -q deploy
 }
 
-@test "close with a pattern that no lock matches closes nothing: 64" {
+@test "close with a pattern that no lock matches closes nothing and exits with 64" {
   rlock run prod-db -- true
   refuses 64 '"prdo-*"' "nothing was closed" -- rlock close prod-db 'prod-*' 'prdo-*' --for 1h
   run -1 closed prod-db
@@ -61,7 +61,7 @@ closed() { rlock status --json "$1" | jq -e '.locks[0].closed' >/dev/null; }
   run -1 closed deploy
 }
 
-@test "who holds it goes on and renews, nested runs too; close lists it, and -w waits for its end" {
+@test "a holder and its nested runs keep running after close, which lists them; -w waits for their end" {
   hold deploy -t 8s --event-log log
   run -0 rlock close deploy --for 1h
   [[ $output == *'goes on: held by'* ]] || fail "$output"
@@ -86,7 +86,7 @@ closed() { rlock status --json "$1" | jq -e '.locks[0].closed' >/dev/null; }
   run -0 rlock close -q cooling --for 1h -w 1s
 }
 
-@test "close -w fails where the lock was opened, or closed anew, before all runs had ended: 75" {
+@test "close -w exits with 75 if the lock was opened or closed again before all runs had ended" {
   hold deploy
   start rlock close deploy --for 1h -w 60s 2>err
   local closer=$!
@@ -106,7 +106,7 @@ closed() { rlock status --json "$1" | jq -e '.locks[0].closed' >/dev/null; }
   let_go deploy
 }
 
-@test "--while-closed passes, before those that wait, and not beside a holder" {
+@test "a run with --while-closed goes before the waiters, but waits for a holder" {
   rlock close -q deploy --for 1h
   queue_up deploy
   run -0 rlock run -n --while-closed deploy -- echo passed
@@ -120,7 +120,7 @@ closed() { rlock status --json "$1" | jq -e '.locks[0].closed' >/dev/null; }
   ends_with 0 "$waiter"
 }
 
-@test "slots and shared holders: nobody joins, and all that fit run after the end" {
+@test "no run joins the slots or shared holders of a closed lock, and all that fit run after its end" {
   hold pool --slots 3
   rlock close -q pool --for 1h
   run -75 rlock run -n --slots 3 pool -- true
@@ -131,14 +131,14 @@ closed() { rlock status --json "$1" | jq -e '.locks[0].closed' >/dev/null; }
   let_go pool
 }
 
-@test "done is done also while it is closed" {
+@test "finished work counts as done while the lock is closed" {
   rlock run --once v1 job -- true
   rlock close -q job --for 1h
   run -0 --separate-stderr rlock run --once v1 job -- touch started
   says 'was done by'
 }
 
-@test "closing again replaces end and reason, and shows what they were; several names and patterns" {
+@test "closing again replaces end and reason and shows the old ones, for several names and patterns" {
   rlock run prod-a -- true
   rlock run prod-b -- true
   rlock close -q prod-a --for 1h --reason one
@@ -151,7 +151,7 @@ closed() { rlock status --json "$1" | jq -e '.locks[0].closed' >/dev/null; }
   run -0 rlock run -n prod-a -- true
 }
 
-@test "--until: a time of day, a date, in UTC" {
+@test "--until takes a time of day, a date, and UTC" {
   TZ=UTC-2 rlock close -q one --until "$(TZ=UTC-2 date -d '+90 minutes' +%H:%M)"
   left() { rlock status --json "$1" | jq '.locks[0].closed.left_ms / 60000 | floor'; }
   [ "$(left one)" -ge 88 ] && [ "$(left one)" -le 90 ] || fail "$(left one)"
@@ -159,7 +159,7 @@ closed() { rlock status --json "$1" | jq -e '.locks[0].closed' >/dev/null; }
   [ "$(left two)" -ge 2878 ] && [ "$(left two)" -le 2880 ] || fail "$(left two)"
 }
 
-@test "force-unlock, history, metrics and check know it" {
+@test "force-unlock, history, metrics and check show that a lock is closed" {
   rlock run deploy -- true
   rlock close -q deploy --for 1h --reason why
   run -0 rlock force-unlock deploy --yes
@@ -187,7 +187,7 @@ close_at() {
 }
 
 # bats test_tags=one_program
-@test "no answer while it is closed: 69, and it may be closed; after a look that failed it is not" {
+@test "close without an answer exits with 69 and says whether the lock may be closed" {
   close_at 0 all
   # It looks before it closes.
   local look close
@@ -198,7 +198,7 @@ close_at() {
   says '"deploy" may be closed: look with rlock status --url unix://'"$here/some deploy"
 }
 
-@test "a quorum: closed at a majority, each server says so, and two of five may be down" {
+@test "a quorum: a lock is closed at a majority, although two of five servers are down" {
   quorum 5
   rlock run job -- true
   signal_server KILL 4
@@ -219,7 +219,7 @@ closes_too_few() {
   [[ $stderr == *"closed on only 1 of 3 servers, 2 required: only 1 of 3 servers available"*'opened again: '* ]]
 }
 
-@test "a quorum: where too few can be closed, those are opened again" {
+@test "a quorum: if too few servers can close the lock, they open it again" {
   quorum 3
   rlock run job -- true
   for i in 2 3; do at_server "$i" redis config set maxmemory 1; done
@@ -249,7 +249,7 @@ shows_where() { [[ $(rlock status job) == "job: free, "*"on 1 of 3 servers"* ]];
   run -0 rlock run -w 60s job -- true
 }
 
-@test "a quorum: closed at one of three it is open, and status says where" {
+@test "a quorum: a lock that one of three servers has closed is open, and status says where it is closed" {
   quorum 3
   RLOCK_URL="unix://$quorum_folder/1/s" rlock close -q job --for 2h
   eventually shows_where

@@ -49,11 +49,11 @@ remember() {
   for name; do rlock run "$name" -- true; done
 }
 
-@test "all three shells are tried" {
+@test "the tests have bash, zsh and fish" {
   every_shell_or_skip
 }
 
-@test "commands, options and their values" {
+@test "commands, options and their values are completed" {
   become \
     'rlock ru\t' 'rlock run' \
     'rlock force\t' 'rlock force-unlock' \
@@ -95,7 +95,7 @@ lists() {
   become 'rlock status --nonb\t' 'rlock status --nonb'
 }
 
-@test "files and what follows --: a command, its files, its own completion" {
+@test "files are completed, and after -- a command, its files and its own completion" {
   touch a-file
   become \
     'rlock --password-file a-f\t' 'rlock --password-file a-file' \
@@ -112,7 +112,7 @@ lists() {
   [ "$line" = 'rlock run nightly -- rlock run ' ] || fail "$line"
 }
 
-@test "names of locks, from the server that was typed or is in the environment" {
+@test "names of locks come from the server on the command line or in the environment" {
   remember nightly cron:report
   become \
     'rlock run nigh\t' 'rlock run nightly' \
@@ -158,7 +158,7 @@ offers() { [ "$(rlock __complete "$1")" = "$2" ]; }
   eventually offers run fine
 }
 
-@test "no server, a server that hangs, no configuration: silent and at once" {
+@test "without a server, a configuration or an answer, completion is silent and quick" {
   own
   kill -STOP "$(cat "$own_server/pid")"
   for url in "unix://$own_server/s" unix:///nowhere/s redis://192.0.2.1 "local:$here/none" nonsense ''; do

@@ -32,7 +32,7 @@ refused() {
   says "$@"
 }
 
-@test "a file says which server; the next run needs neither flag nor variable" {
+@test "a file names the server, and a run needs neither flag nor variable" {
   configure "$user_file" <<<"url = '$RLOCK_URL'"
   unset RLOCK_URL
   run -0 --separate-stderr rlock run lock -- echo ready
@@ -40,14 +40,14 @@ refused() {
   run -0 rlock status lock
 }
 
-@test "flag over environment over the user's file" {
+@test "a flag wins over the environment, and that over the user's file" {
   configure "$user_file" <<<'prefix = "file:"'
   [ "$(prefix)" = file: ]
   [ "$(RLOCK_PREFIX=environment: prefix)" = environment: ]
   [ "$(RLOCK_PREFIX=environment: prefix --prefix flag:)" = flag: ]
 }
 
-@test "the user's file over the machine's in /etc/rlock" {
+@test "the user's file wins over that of the machine in /etc/rlock" {
   configure "$user_file" <<<'prefix = "user:"'
   run -0 private_mounts "$own_etc"'
     printf "prefix = \"machine:\"\n[run]\nreason = \"of the machine\"\n" >/etc/rlock/rlock.toml
@@ -60,7 +60,7 @@ refused() {
   '
 }
 
-@test "the user's file is in XDG_CONFIG_HOME where that is set" {
+@test "the user's file is in XDG_CONFIG_HOME if that is set" {
   configure "$user_file" <<<'prefix = "home:"'
   mkdir -p xdg/rlock
   configure xdg/rlock/rlock.toml <<<'prefix = "xdg:"'
@@ -98,7 +98,7 @@ EOT
   hand_over lock
 }
 
-@test "what only the native format has room for is no default of other formats, where the command line asks for those" {
+@test "a default that only the native format can store does not apply to a run with another --format" {
   configure "$user_file" <<<$'[run]\nreason = "from the file"\nhistory = 3\nttl = "20s"'
   for form in plain redisson; do
     quietly rlock run --format "$form" lock -- true
@@ -107,14 +107,14 @@ EOT
   done
 }
 
-@test "a file cannot let two runs overlap that exclude each other on the command line" {
+@test "a file cannot make runs overlap that exclude each other without it" {
   for setting in 'shared = true' 'slots = 2' 'min-hold = 5' 'on-lost = "ignore"' 'format = "plain"' 'max-run = 5'; do
     configure "$user_file" <<<$'[run]\nttl = "1m"\n'"$setting"
     refused "$user_file:3:" "\"${setting%% *}\" cannot be a setting of all runs" "command line"
   done
 }
 
-@test "a mistake as JSON" {
+@test "a mistake in a file is reported as JSON with --json" {
   configure "$user_file" <<<'prefx = "x:"'
   run -78 --separate-stderr rlock status --json
   [ "$(jq -r '.error.code' <<<"$output")" = 78 ]
@@ -138,7 +138,7 @@ EOT
   run -0 rlock run lock -- true
 }
 
-@test "a machine's file of 0600 stops no user who has a server, and a 0640 one serves its group" {
+@test "a machine's file of mode 0600 stops no user who has a server, and one of mode 0640 serves its group" {
   run -0 private_mounts "$own_etc"'
     cp "$RLOCK" /mnt/rlock/bin
     unset HOME
@@ -177,7 +177,7 @@ EOT
   says secret "chmod go-w"
 }
 
-@test "as with ssh, a user's file that others can write is refused" {
+@test "a user's file that others can write is refused, as ssh does" {
   configure "$user_file" <<<'prefix = "x:"'
   chmod 664 "$user_file"
   refused "$user_file" "chmod go-w"
@@ -231,7 +231,7 @@ hides() {
   rlock release steps --owner "$(cat owner)"
 }
 
-@test "a password in --url is warned of once, and not with -q; one in the environment is not" {
+@test "a password in --url causes one warning, and none with -q or in the environment" {
   own --requirepass canary
   run -0 --separate-stderr rlock run --url "unix://:canary@$own_server/s" job -- true
   [ "$(grep -c -- '--url contains a password.*--password-file' <<<"$stderr")" -eq 1 ] || fail "$stderr"
@@ -321,7 +321,7 @@ while True:
   if grep -q canary got; then fail "the password was sent: $(cat got)"; fi
 }
 
-@test "without a server: what sudo, cron and REDIS_URL have to do with it" {
+@test "without a server, the message mentions sudo, cron and REDIS_URL" {
   unset RLOCK_URL
   run -78 --separate-stderr rlock status
   says "cron and sudo pass no RLOCK_URL on" /etc/rlock/rlock.toml
@@ -332,7 +332,7 @@ while True:
   says 'RLOCK_URL=$REDIS_URL'
 }
 
-@test "a misspelt variable is warned of, but not inside a run nor with -q; config lists what it does not know" {
+@test "a misspelt variable causes a warning, but not inside a run or with -q; config lists unknown variables" {
   RLOCK_PREFX=x: run -0 --separate-stderr rlock run lock -- true
   says "does not know RLOCK_PREFX; did you mean RLOCK_PREFIX?"
   RLOCK_PREFX=x: quietly rlock run -q lock -- true

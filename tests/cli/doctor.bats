@@ -65,7 +65,7 @@ advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | 
   run -1 unshare -m sh -c 'mount -t tmpfs none /proc; rlock doctor -q --strict'
 }
 
-@test "no server: 78; nobody answers, or a server that is silent: fail, exit 1, and what to do" {
+@test "doctor exits with 78 without a URL, and with 1 and advice if no server answers" {
   RLOCK_URL='' run -78 rlock doctor
   run -1 rlock doctor -u "unix://$here/nobody"
   [[ $output == *"fail  reachable"*"No such file"*"->"* ]] || fail "$output"
@@ -124,7 +124,7 @@ mends() {
   [[ $(state "$1") =~ ^(ok|)$ ]] || fail "$1 after $advised: $(rlock doctor)"
 }
 
-@test "what doctor advises about a user's rights mends them, and takes no other right away" {
+@test "the advice of doctor about a user's rights fixes them, and removes no other right" {
   own
   rule=$(rlock doctor --json | jq -r .acl_rule)
   for rights in "keys ~other:* +@all" "keys ${rule/rlock:/other:}" "commands $rule -eval" "commands $rule -zadd -blpop" \
@@ -157,7 +157,7 @@ mends() {
   run -0 rlock doctor --prefix team:
 }
 
-@test "what doctor advises about the server's settings mends them, also for the time after a restart" {
+@test "the advice of doctor about the server's settings fixes them, even after a restart" {
   own_server=$(mktemp -d)
   echo 'maxmemory-policy allkeys-lru' >"$own_server/conf"
   serve "$own_server"
@@ -196,7 +196,7 @@ mends() {
   [ "$(jq .password_place <<<"$output")" = null ]
 }
 
-@test "an old version fails" {
+@test "doctor fails an old server version" {
   local info=$'redis_version:5.0.14\r\nrole:master'
   start picky_server.py "$here/old" "$SERVER/s" log "INFO=\$${#info}"$'\r\n'"$info"
   eventually test -S "$here/old"
@@ -204,7 +204,7 @@ mends() {
   [[ $output == *"fail  version"*"5.0.14"*"6.2"* ]] || fail "$output"
 }
 
-@test "a replica fails" {
+@test "doctor fails a replica" {
   own --replicaof 127.0.0.1 1
   [ "$(state role)" = fail ]
   run -1 rlock doctor
@@ -247,7 +247,7 @@ detail() {
   [ "$(detail waiting)" = "not tested: this user may not run BLPOP" ]
 }
 
-@test "what a user may not ask is not tested, and the check names the command" {
+@test "doctor does not test what the user may not ask, and names the command" {
   own --appendonly yes --appendfsync always
   rule=$(rlock doctor --json | jq -r .acl_rule)
   limited "$rule"
@@ -269,7 +269,7 @@ detail() {
   [[ $(detail databases) == "not tested: cannot ask: "* ]] || fail "$(detail databases)"
 }
 
-@test "what a server does not have is not tested, and the check names the command" {
+@test "doctor does not test what the server lacks, and names the command" {
   own --rename-command INFO '' --rename-command TIME '' --rename-command CONFIG ''
   [ "$(detail role)" = "not tested: there is no command INFO" ]
   [[ "$(state role) $(advice role)" == "warn enable it (check rename-command"* ]] || fail "$(advice role)"
@@ -301,7 +301,7 @@ endless() {
   done
 }
 
-@test "what doctor advises where the server has a password asks for it" {
+@test "the advice of doctor asks for the password if the server has one" {
   own --requirepass canary --maxmemory-policy allkeys-lru
   export RLOCK_URL="unix://:canary@$own_server/s"
   advised=$(advice eviction)
@@ -336,7 +336,7 @@ endless() {
 
 busy() { [[ $(redis ping 2>&1) == *BUSY* ]]; }
 
-@test "several servers: a section each; one under two names is no quorum" {
+@test "doctor prints a section for each server, and one server under two names is no quorum" {
   own --appendonly yes --appendfsync always
   serve "$here/b" --appendonly yes --appendfsync always
   serve "$here/c" --appendonly yes --appendfsync always
@@ -361,7 +361,7 @@ busy() { [[ $(redis ping 2>&1) == *BUSY* ]]; }
   [[ $output =~ "fail  counted".*"for another "[1-5]?[0-9]s ]] || fail "$output"
 }
 
-@test "a server that has no room for a second connection: the test that needs one says so" {
+@test "doctor reports that the server accepts no second connection" {
   own
   redis config set maxclients 1 >/dev/null
   eventually alone
@@ -381,7 +381,7 @@ alone() { [[ $(redis ping 2>&1) == PONG ]]; }
 
 sees_itself() { [[ $(redis cluster info) == *cluster_state:ok* ]]; }
 
-@test "local: says how to end the server, and that works" {
+@test "doctor says how to stop the server of local:, and that works" {
   folder=$(mktemp -d)
   run -0 rlock doctor -u "local:$folder"
   advice=$(grep -o "rlock stop-local" <<<"$output")

@@ -54,7 +54,7 @@ events() { jq -r .event "$1" | paste -sd ' '; }
   [ "$(events log)" = "unreachable unlocked exited" ] || fail "$(cat log)"
 }
 
-@test "a lock that an operator breaks, a command over its limit, one that cannot be executed" {
+@test "a broken lock, a command over its limit and a command that cannot be executed are events" {
   hold broken --event-log forced
   rlock force-unlock broken --yes
   ends_with 76 "$holder"
@@ -67,7 +67,7 @@ events() { jq -r .event "$1" | paste -sd ' '; }
     fail "$(cat missing)"
 }
 
-@test "a disk that is full costs events, but no run; the next run begins a line of its own" {
+@test "a full disk loses events but does not stop the run, and the next run starts on a new line" {
   run -3 --separate-stderr rlock run --event-log /dev/full full -- sh -c 'exit 3'
   says 'warning: "full": the event log "/dev/full" lacks events of this run: No space left on device'
   printf '{"event":"acqu' >log

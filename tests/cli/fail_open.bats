@@ -45,7 +45,7 @@ warned() {
   [[ $output != *RLOCK_UNLOCKED=* ]] || fail "$output"
 }
 
-@test "--max-run ends it and all that it started, and a command that is not there is 127" {
+@test "--max-run stops a command without the lock and its descendants, and a missing command is 127" {
   run -124 --separate-stderr rlock run -u "$nobody" --fail-open --max-run 300ms -k 100ms job -- \
     sh -c 'setsid sleep 1000 & echo $! >pid; exec sleep 1000'
   [[ $stderr == *"--max-run"*"without the lock"* ]] || [[ $stderr == *"without the lock"*"--max-run"* ]] || fail "$stderr"
@@ -54,11 +54,11 @@ warned() {
   [[ ${stderr_lines[1]} == *"was not locked (--fail-open)"* ]] || fail "$stderr"
 }
 
-@test "it runs on beyond the ttl" {
+@test "a command without the lock keeps running beyond the ttl" {
   run -0 rlock run -u "$nobody" --fail-open -t 1 --no-renew job -- sleep 1.5
 }
 
-@test "a refusal by a server is final: 75, 65, 77, 64, and 78 for what it cannot do" {
+@test "a refusal by a server is final: 75, 65, 77, 64, or 78" {
   hold busy
   run -75 rlock run -n --fail-open busy -- touch started
   run -75 rlock run -w 300ms --fail-open busy -- touch started
@@ -81,7 +81,7 @@ answered() {
   refuses 69 '"job"' "$text" -- rlock run --connect-timeout 1s --fail-open "$@" job -- touch started
 }
 
-@test "a server that is BUSY with a script has answered, waited for or not" {
+@test "a server that is BUSY with a script has answered, with and without a wait" {
   own --lua-time-limit 10
   start redis-cli -s "$own_server/s" eval 'while true do end' 0
   eventually replies BUSY
@@ -100,7 +100,7 @@ answered() {
   answered LOADING -n
 }
 
-@test "a replica has answered: READONLY, and MASTERDOWN" {
+@test "a replica that says READONLY or MASTERDOWN has answered" {
   # Nobody listens at port 1.
   own --replicaof 127.0.0.1 1
   refuses 78 "job" READONLY -- rlock run -n --connect-timeout 1s --fail-open job -- touch started
@@ -115,7 +115,7 @@ answered() {
   answered maxclients -n
 }
 
-@test "servers of a quorum that may not vote yet count as answering, also if the others are silent" {
+@test "servers of a quorum that do not count yet have answered, even if the others are silent" {
   quorum 3 --appendonly no
   answered "not counted until" -n
   signal_server STOP 3

@@ -32,7 +32,7 @@ absent() { [ "$(redis exists "$1")" -eq 0 ]; }
   done
 }
 
-@test "busy with -n and -w, the exit code of the command, and 75 names the owner" {
+@test "a busy lock of another format exits with 75 for -n and -w and names the owner" {
   for form in "${forms[@]}"; do
     hold "$form" --format "$form"
     run -75 --separate-stderr rlock run -n --format "$form" "$form" -- touch started
@@ -94,7 +94,7 @@ subscribed() { [ "$(redis --raw pubsub numsub 'redisson_lock__channel:{redisson}
 
 listening() { [ "$(redis --raw pubsub numsub 'redisson_lock__channel:{broken}' | tail -n 1)" -eq 1 ]; }
 
-@test "a lock that somebody left without a release is free when its lease ends" {
+@test "a lock that was never released is free when its lease expires" {
   redis set old stranger px 700 >/dev/null
   run -0 rlock run -w 20 --format plain old -- true
   their_hash old stranger:1 3 700
@@ -113,7 +113,7 @@ listening() { [ "$(redis --raw pubsub numsub 'redisson_lock__channel:{broken}' |
   run -1 rlock status -q p
 }
 
-@test "a key that is no lock is none: without an end, of another type or shape" {
+@test "a key without an expiry, or of another type or shape, is no lock" {
   redis set value 1 >/dev/null
   redis hset two a 1 b 2 >/dev/null
   redis pexpire two 60000 >/dev/null
@@ -174,7 +174,7 @@ listening() { [ "$(redis --raw pubsub numsub 'redisson_lock__channel:{broken}' |
   done
 }
 
-@test "a run inside a run of the same lock would wait for itself: 64; without RLOCK_HELD it waits; a stale one is ignored" {
+@test "a run inside a run of the same lock of another format exits with 64, because it would wait for itself" {
   for form in "${forms[@]}"; do
     refuses 64 in "$form" re-entry -- rlock run --format "$form" in -- rlock run --format "$form" in -- true
     run -75 rlock run --format "$form" in -- env -u RLOCK_HELD rlock run -n --format "$form" in -- true
@@ -192,7 +192,7 @@ listening() { [ "$(redis --raw pubsub numsub 'redisson_lock__channel:{broken}' |
   done
 }
 
-@test "acquire, renew and release: an owner that is not the holder's changes nothing" {
+@test "acquire, renew and release change nothing for an owner that is not the holder" {
   for form in "${forms[@]}"; do
     owner=$(rlock acquire --format "$form" --ttl 20 step)
     run -76 rlock renew --format "$form" --ttl 90 --owner "${owner//[0-9]/0}" step

@@ -21,7 +21,7 @@ past() { rlock history --json "$1" | jq -c "$2"; }
     fail "$(rlock history --json various)"
 }
 
-@test "lost, killed and broken runs are shown as such, and none as running for ever" {
+@test "lost, killed and broken runs are shown as such, and none as running forever" {
   hold sad -t 1h
   kill -KILL "$holder"
   moved 3600
@@ -81,7 +81,7 @@ past() { rlock history --json "$1" | jq -c "$2"; }
   rlock history --json broken | jq -e '.runs[0].broken | .host != null and (.at | test("^[0-9-]{10}T.*Z$"))'
 }
 
-@test "without a name history is that of all locks, which are read in batches" {
+@test "without a name, history shows all locks and reads them in batches" {
   reset_server
   run -0 rlock history
   [ "$output" = "no runs are recorded" ]

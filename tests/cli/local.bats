@@ -35,7 +35,7 @@ listening() { [ "$(redis-cli -s "$1/rlock.sock" ping)" = PONG ]; }
   if grep -qa ^PATH= "/proc/$pid/environ"; then fail "the caller's environment"; fi
 }
 
-@test "many first runs at once start one server, and again when it was killed; they exclude each other" {
+@test "many first runs at the same time start one server, even after a kill, and exclude each other" {
   echo 0 >count
   for wave in 1 2; do
     for ((i = 0; i < 20; ++i)); do
@@ -49,7 +49,7 @@ listening() { [ "$(redis-cli -s "$1/rlock.sock" ping)" = PONG ]; }
   done
 }
 
-@test "a killed server: the next command starts it again, the lock is still held, the token still grows" {
+@test "the next command restarts a killed server, where the lock is still held and tokens grow" {
   export RLOCK_URL=local:$here/locks
   first_run
   hold lock
@@ -63,7 +63,7 @@ listening() { [ "$(redis-cli -s "$1/rlock.sock" ping)" = PONG ]; }
   [ "$output" -gt "$token" ]
 }
 
-@test "a killed server is started again by its holder, and by a waiter; both live through it" {
+@test "a holder and a waiter restart a killed server, and both survive" {
   export RLOCK_URL=local:$here/locks
   first_run
   hold lock -t 8 --event-log log
@@ -80,7 +80,7 @@ listening() { [ "$(redis-cli -s "$1/rlock.sock" ping)" = PONG ]; }
   [ -e followed ]
 }
 
-@test "files or folder removed under the server: no second one starts, and its pid is named" {
+@test "if the files of a running server are removed, no second server starts, and rlock names its pid" {
   export RLOCK_URL=local:$here/locks
   first_run
   hold lock -t 9 --event-log log
@@ -100,7 +100,7 @@ listening() { [ "$(redis-cli -s "$1/rlock.sock" ping)" = PONG ]; }
   let_go lock
 }
 
-@test "stop-local ends the server, refuses while a lock is held or waited for, and nothing is lost" {
+@test "stop-local stops the server but refuses while a lock is in use, and no data is lost" {
   export RLOCK_URL=local:$here/locks
   run -0 rlock stop-local
   [ "$output" = "no server of local: was running" ]
@@ -122,7 +122,7 @@ listening() { [ "$(redis-cli -s "$1/rlock.sock" ping)" = PONG ]; }
   [ "$(rlock status --json lock | jq .locks[0].last_success.at)" = "$token" ]
 }
 
-@test "stop-local is for local: alone, and for a server that can be seen" {
+@test "stop-local refuses a folder that others may enter, and a server that it cannot reach" {
   mkdir -m 777 open
   chmod 777 open
   refuses 78 "chmod 700" -- rlock stop-local -u "local:$here/open"
@@ -138,7 +138,7 @@ listening() { [ "$(redis-cli -s "$1/rlock.sock" ping)" = PONG ]; }
   first_run
 }
 
-@test "a server that hangs is waited for, but no longer than --connect-timeout" {
+@test "rlock waits for a hanging local server at most until --connect-timeout" {
   first_run
   kill -STOP "$pid"
   refuses 69 lock "$here/locks" "timed out" -- rlock run -n --url "local:$here/locks" --connect-timeout 300ms lock -- touch started
@@ -146,7 +146,7 @@ listening() { [ "$(redis-cli -s "$1/rlock.sock" ping)" = PONG ]; }
   run -0 rlock run --url "local:$here/locks" lock -- true
 }
 
-@test "a server that somebody else started on the socket is taken as it is" {
+@test "rlock uses a server that another program started on the socket" {
   mkdir -m 700 locks
   redis-server --port 0 --unixsocket "$here/locks/rlock.sock" --save '' --daemonize yes >/dev/null 3>&- 4>&-
   eventually listening "$here/locks"
@@ -156,7 +156,7 @@ listening() { [ "$(redis-cli -s "$1/rlock.sock" ping)" = PONG ]; }
   [ "$pid" = "$theirs" ]
 }
 
-@test "^C and the end of the terminal end the run, not the server" {
+@test "^C and the loss of the terminal stop the run, not the server" {
   for way in USR1 KILL; do # in_terminal.py types ^C when it gets USR1
     export RLOCK_URL=local:$here/$way
     rm -f up
@@ -172,7 +172,7 @@ listening() { [ "$(redis-cli -s "$1/rlock.sock" ping)" = PONG ]; }
   done
 }
 
-@test "a folder may hold blanks" {
+@test "the folder of local: may contain blanks" {
   run -0 rlock run --url "local:$here/my locks/of today" lock -- true
 }
 
@@ -203,7 +203,7 @@ listening() { [ "$(redis-cli -s "$1/rlock.sock" ping)" = PONG ]; }
   [[ $(tr '\0' ' ' <"/proc/$(local_pid "$here/locks")/cmdline") == *valkey-server* ]]
 }
 
-@test "a server that cannot start: its log is named" {
+@test "the message about a server that cannot start names its log" {
   program bin/redis-server 'echo "out of luck"; exit 1'
   refuses 71 local: "$here/locks/rlock.log" -- env PATH="$here/bin:$PATH" rlock run --url "local:$here/locks" lock -- touch started
   [ "$(cat locks/rlock.log)" = "out of luck" ]
@@ -213,7 +213,7 @@ listening() { [ "$(redis-cli -s "$1/rlock.sock" ping)" = PONG ]; }
 soft() { sed -n "s/^$2  *\([^ ]*\) .*/\1/p" "/proc/$1/limits"; }
 hard() { sed -n "s/^$2  *[^ ]* *\([^ ]*\) .*/\1/p" "/proc/$1/limits"; }
 
-@test "the first caller's limits do not bind the server that everybody uses then" {
+@test "the limits of the first caller do not apply to the server" {
   run -0 --separate-stderr bash -c 'ulimit -Sn 64; ulimit -St 77; ulimit -Sf 10; ulimit -Sv 4000000; ulimit -Sd 4000000
     exec nice -n 10 rlock run --url "local:$1" first -- true' bash "$here/locks"
   silent

@@ -36,7 +36,7 @@ options() { rlock "$1" --help | sed -n 's/^  \(-., \|    \)\(--[a-z-]*\).*/\2/p'
   done
 }
 
-@test "every long option is tried by a test, and not only refused" {
+@test "a test uses every long option successfully" {
   for command in $(commands); do
     for option in $(options "$command"); do
       grep -rqE --include='*.bats' --include='*_test.py' --exclude=bad_input.bats -e "$option([] =\"',)]|\$)" "$top/tests" ||
@@ -45,7 +45,7 @@ options() { rlock "$1" --help | sed -n 's/^  \(-., \|    \)\(--[a-z-]*\).*/\2/p'
   done
 }
 
-@test "rlock help --man runs man with the page that is installed beside the program, or says where it is" {
+@test "rlock help --man runs man with the page that is installed with the program, or says where it is" {
   mkdir -p tools other/bin other/share/man/man1
   printf '#!/bin/sh\necho "man $*"\n' >tools/man
   chmod +x tools/man
@@ -114,7 +114,7 @@ only_one() {
   rlock run --help | sed -nE 's/.*rlock run (.*) shop\/report -- .*one host does it.*/\1/p'
 }
 
-@test "of many hosts one does the job, however quick that is, by each example that says so" {
+@test "one of many hosts does the job, however quick it is, with each example that says so" {
   local options tried=0
   at_noon
   while read -r options; do
@@ -130,7 +130,7 @@ only_one() {
   [ "$tried" -ge 5 ] || fail "only $tried examples were found"
 }
 
-@test "the pipeline example of rlock(1) fails where a step fails, and releases the lock" {
+@test "the pipeline example of rlock(1) fails if a step fails, and releases the lock" {
   sed 's/\\-/-/g; s/\\(aq/'"'"'/g' "$top/man/rlock.1" | sed -n '/^Across the steps/,/^\.fi/p' | grep '^    ' >pipeline
   grep -q build pipeline
   printf '#!/bin/sh\necho "$0" >>steps\n' >build
@@ -146,7 +146,7 @@ only_one() {
   done
 }
 
-@test "the manual as HTML: every page is there, and every link between and inside the pages leads somewhere" {
+@test "the HTML manual has every page, and every link in it leads somewhere" {
   command -v mandoc >/dev/null || skip "mandoc is not installed: apt install mandoc"
   "$top/packaging/html_manual.py" html
   for page in index.html rlock.1.html rlock.toml.5.html rlock-{formats,guarantees,protocol,recipes,stability}.7.html; do

@@ -25,7 +25,7 @@ value() { rlock metrics "$2" | sed -n "s/^$1{name=\"$2\"} //p"; }
   done
 }
 
-@test "metrics: without NAME what is in use or ran lately, with patterns what matches" {
+@test "metrics without NAME prints locks in use or used lately, with patterns those that match" {
   rlock run lately -- true
   rlock run 'odd"\name' -- true
   redis hset 'rlock:{long-ago}:meta' form 1 last 5 created 5
@@ -37,7 +37,7 @@ value() { rlock metrics "$2" | sed -n "s/^$1{name=\"$2\"} //p"; }
   [[ $output == *'{name="lately"}'* && $output == *'{name="long-ago"}'* && $output != *odd* ]] || fail "$output"
 }
 
-@test "metrics: a lock that cannot be read is reported beside a pattern, too" {
+@test "metrics reports a lock that cannot be read, even with a pattern" {
   redis set 'rlock:{bad}:limits' text
   run -65 rlock metrics bad
   run -65 --separate-stderr rlock metrics bad 'team-*'
@@ -123,7 +123,7 @@ value() { rlock metrics "$2" | sed -n "s/^$1{name=\"$2\"} //p"; }
   run -2 rlock check checked --max-held 0.001 --critical
 }
 
-@test "check: waiters" {
+@test "check compares the number and age of waiters with its limits" {
   hold waited-for
   queue_up waited-for
   run -1 rlock check waited-for --max-waiters 0
@@ -133,7 +133,7 @@ value() { rlock metrics "$2" | sed -n "s/^$1{name=\"$2\"} //p"; }
   let_go waited-for
 }
 
-@test "check: what it cannot find out is 3, on stdout" {
+@test "check reports what it cannot find out on stdout, and exits with 3" {
   run -3 --separate-stderr rlock check a --config /nowhere
   [[ $output == "RLOCK UNKNOWN - "* ]] || fail "$output"
   run -3 rlock check a -u "redis+unix://$here/nothing.sock" --connect-timeout 0.2

@@ -3,7 +3,7 @@ load helpers/helpers
 
 state() { rlock status --json "$1" | jq -r '.locks[0].state'; }
 
-@test "a quick job does not run again on a host whose clock is late" {
+@test "a quick job does not run again on a host whose clock is slow" {
   run -0 rlock run -n --min-hold 1h nightly -- true
   refuses 75 nightly --min-hold -- rlock run -n --min-hold 1h nightly -- touch again
   [ ! -e again ]
@@ -17,7 +17,7 @@ state() { rlock status --json "$1" | jq -r '.locks[0].state'; }
   run -0 rlock run -n counted -- true
 }
 
-@test "the next in line starts when --min-hold is over" {
+@test "the next waiter starts when the cool-down is over" {
   rlock run --min-hold 1h passed -- true
   queue_up passed
   moved 3600
@@ -46,7 +46,7 @@ state() { rlock status --json "$1" | jq -r '.locks[0].state'; }
   [ "$(rlock history --json missing | jq -c '[.runs[].exit_code]')" = '[0,126,0,127]' ]
 }
 
-@test "a nested run's --min-hold counts for the lock, too" {
+@test "the --min-hold of a nested run applies to the lock" {
   rlock run inner -- rlock run --min-hold 1h inner -- true
   [ "$(state inner)" = cooldown ]
 }

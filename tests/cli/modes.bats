@@ -9,7 +9,7 @@ another() {
 held_by() { [ "$(rlock status --json "$2" | jq '.locks[0].holders | length')" -eq "$1" ]; }
 shown() { rlock status --json "$1" | jq -rc '.locks[0] | [.mode, .slots]'; }
 
-@test "--slots 2: two hold it at once, a third is busy" {
+@test "--slots 2: two runs hold the lock, a third finds it busy" {
   hold pool --slots 2
   run -0 rlock run -n --slots 2 pool -- true
   another pool --slots 2
@@ -41,7 +41,7 @@ slot_of() {
   [ "$(rlock acquire -n --ttl 1m --slots 3 --json team | jq .slot)" -eq 2 ]
 }
 
-@test "a server that has lost its data gets each holder back with the slot that it had" {
+@test "each holder restores its lease and slot on a server that lost its data" {
   own
   local slot slots=0 first
   slot_of team
@@ -68,7 +68,7 @@ slot_of() {
   [ "$(rlock acquire -n --ttl 1m --json alone | jq .slot)" = null ]
 }
 
-@test "with differing --slots status shows the smallest, which applies" {
+@test "if runs differ in --slots, status shows the smallest, which applies" {
   hold mixed --slots 3
   another mixed --slots 2
   [ "$(shown mixed)" = '["slots",2]' ]
@@ -79,7 +79,7 @@ slot_of() {
   let_go mixed
 }
 
-@test "--shared: any number together, an exclusive one alone" {
+@test "--shared: any number of shared runs overlap, an exclusive one does not" {
   hold book -s
   [ "$(shown book)" = '["shared",null]' ]
   run -0 rlock run -n --shared book -- true
@@ -90,7 +90,7 @@ slot_of() {
   let_go book2
 }
 
-@test "--max-queue N: busy at once where N already wait, and nothing is left in the queue" {
+@test "--max-queue N exits with 75 if N runs wait already, and leaves nothing in the queue" {
   hold short
   refuses 75 short busy -- rlock run --max-queue 0 short -- true
   queue_up short --max-queue 1
@@ -101,7 +101,7 @@ slot_of() {
   run -0 rlock run --max-queue 0 short -- true
 }
 
-@test "a dead waiter is no entry that --max-queue counts for long" {
+@test "--max-queue soon stops counting a dead waiter" {
   hold purged -t 1h
   queue_up purged
   ends_by KILL "$waiter"
@@ -111,7 +111,7 @@ slot_of() {
   hand_over purged
 }
 
-@test "after FLUSHALL a shared hold comes back in its mode" {
+@test "after FLUSHALL a shared holder restores its lease as shared" {
   own
   hold both -s
   redis flushall >/dev/null

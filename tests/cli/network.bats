@@ -40,19 +40,19 @@ cut_off() {
   [ "$(grep -vc 'unless the server answers$' err)" -eq 1 ] || fail "$(cat err)"
 }
 
-@test "silence in mid-lease: the command is dead before the next one starts" {
+@test "if the network falls silent, the command is dead before the next one starts" {
   cut_off meta l4proto tcp drop
 }
 
-@test "requests get lost, replies would not: the command is dead before the next one starts" {
+@test "if requests get lost, the command is dead before the next one starts" {
   cut_off tcp dport 6379 drop
 }
 
-@test "replies get lost, requests arrive: the command is dead before the lease that they prolonged ends" {
+@test "if only replies get lost, the command is dead before the extended lease expires" {
   cut_off tcp sport 6379 drop
 }
 
-@test "connections are reset, then not: the command never notices" {
+@test "the command never notices connections that are reset for a while" {
   hold reset -t 15 --event-log log
   drop tcp dport 6379 reject with tcp reset
   one_more renew-failed
@@ -62,7 +62,7 @@ cut_off() {
   RLOCK_URL=$near nothing_left reset
 }
 
-@test "the link is down for less than the lease: the command never notices" {
+@test "the command never notices a link that is down for less than the lease" {
   hold unplugged -t 15 --event-log log
   inside ip link set lo down
   one_more renew-failed
@@ -82,7 +82,7 @@ contend() {
   done
 }
 
-@test "with 30 % of all packets lost nobody overlaps, and nothing is left behind" {
+@test "with 30 % of all packets lost no runs overlap, and nothing is left behind" {
   drop numgen random mod 100 '<' 30 drop
   local pids=() one
   for one in 1 2 3; do
@@ -140,7 +140,7 @@ names() {
   RLOCK_URL=redis://other.test:6379 run -0 rlock run -n lock -- true
 }
 
-@test "a query that gets lost costs a run that waits one try" {
+@test "a lost DNS query costs a waiting run one try" {
   names loses_first
   RLOCK_URL=redis://other.test:6379 run -0 rlock run -q -w 25 lock -- true
   [ "$(grep -c lost name_server)" -gt 0 ]

@@ -23,7 +23,7 @@ found_done() {
 # queued_work OPTION…: such a run that waits, in the background; $waiter is its pid.
 queued_work() { queue_up job "$@" -- sh -c 'echo >>ran'; }
 
-@test "--once: who comes later does nothing, and says who did it and when; another KEY is other work" {
+@test "--once: a later run does nothing and says who did the work and when; another KEY is other work" {
   quietly work --once v1
   run -0 --separate-stderr work --once v1
   says "\"job\" was done by $(hostname) "
@@ -37,7 +37,7 @@ queued_work() { queue_up job "$@" -- sh -c 'echo >>ran'; }
   nothing_left job
 }
 
-@test "50 replicas start at once: one does the work, the others go on after it, and none before" {
+@test "one of 50 replicas that start together does the work, and the others continue after it" {
   local i
   mkfifo go
   local replica='
@@ -57,7 +57,7 @@ queued_work() { queue_up job "$@" -- sh -c 'echo >>ran'; }
   nothing_left migrate
 }
 
-@test "what failed is not done: the next in line does it, and only then the others go on" {
+@test "a failed run does not count as done: the next waiter does the work, then the others continue" {
   hold_with 'echo >up; read -r _ <&9; exit 3' job --once v1
   queued_work --once v1
   local second=$waiter
@@ -69,7 +69,7 @@ queued_work() { queue_up job "$@" -- sh -c 'echo >>ran'; }
   times 1
 }
 
-@test "a command that was asked to stop may exit with 0 half-way: that is no success" {
+@test "a command that was asked to stop and exits with 0 is no success" {
   for signal in TERM INT HUP QUIT; do
     hold_with 'trap "exit 0" TERM INT HUP QUIT; echo >up; while :; do sleep 0.02; done' job --once v1 2>said
     kill "-$signal" "$holder"
@@ -82,7 +82,7 @@ queued_work() { queue_up job "$@" -- sh -c 'echo >>ran'; }
   times 1
 }
 
-@test "nor is it one after a ^C, which the terminal sends to the command itself" {
+@test "a command that exits with 0 after ^C is no success" {
   needs_terminal
   mkfifo on
   start in_terminal.py rlock run --once v1 job -- \
@@ -95,7 +95,7 @@ queued_work() { queue_up job "$@" -- sh -c 'echo >>ran'; }
   times 1
 }
 
-@test "no success: --max-run, a broken lock, a command that is not there" {
+@test "--max-run, a broken lock and a missing command are no success" {
   run -124 rlock run --once v1 --max-run 0.2 job -- sh -c 'trap "exit 0" TERM; while :; do sleep 0.02; done'
   run -127 rlock run --once v1 job -- no-such-command-here
   hold job --once v1 --on-lost ignore
@@ -105,7 +105,7 @@ queued_work() { queue_up job "$@" -- sh -c 'echo >>ran'; }
   times 1
 }
 
-@test "done comes before busy, -n, --max-queue and a cool-down; other work waits its turn" {
+@test "finished work counts before a busy lock, -n, --max-queue and a cool-down" {
   work --once v1
   hold job
   found_done -n --once v1
@@ -139,7 +139,7 @@ queued_work() { queue_up job "$@" -- sh -c 'echo >>ran'; }
   times 1
 }
 
-@test "--once-within: once for those who asked soon after the last success did, or before it was granted" {
+@test "--once-within: runs that asked soon after the last success, or before it was granted, do nothing" {
   run -0 work --once-within 1h
   moved 1800
   run -0 work --once-within 1h
@@ -158,7 +158,7 @@ queued_work() { queue_up job "$@" -- sh -c 'echo >>ran'; }
   times 3
 }
 
-@test "--max-failures: after so many failures nobody tries again; another KEY does" {
+@test "--max-failures: after so many failures no run tries again, except for another KEY" {
   for i in 1 2; do
     run -3 rlock run --once v1 --max-failures 2 job -- sh -c 'exit 3'
   done
@@ -169,14 +169,14 @@ queued_work() { queue_up job "$@" -- sh -c 'echo >>ran'; }
   times 1
 }
 
-@test "inside a run that holds NAME it is an error; under another NAME it is not" {
+@test "--once inside a run of the same NAME is an error, under another NAME it is not" {
   refuses 64 "inside a run that holds the lock" -- rlock run job -- rlock run --once v1 job -- touch started
   run -0 rlock run other -- rlock run --once v1 job -- touch inside
   [ -e inside ]
   nothing_left job
 }
 
-@test "a second TERM ends the attempts to record a success at a server that is gone" {
+@test "a second TERM stops the attempts to record a success at a dead server" {
   own
   start sh -c 'exec rlock run -t 1d --event-log log --once v1 job -- sh -c '\''kill -KILL "$(cat "$1")"'\'' sh "$1" 2>said' sh "$own_server/pid"
   local rlock=$!
@@ -199,7 +199,7 @@ asked_once() {
   [[ $stderr == *"nothing is recorded as done"*"its success is not recorded; it may run again"* ]] || fail "$stderr"
 }
 
-@test "history counts who found the work done, the event log says it, and a service manager gets READY=1" {
+@test "a run that finds its work done is in the history and the event log, and sends READY=1" {
   work --once v1
   : >reports
   start notify_socket.py "$here/notify" reports
@@ -251,7 +251,7 @@ asked_once() {
   times 2
 }
 
-@test "what is done names its KEY or its period, and the command that did it" {
+@test "a record of done work names its KEY or period and the command" {
   rlock run --once v17 shop/migrate -- sh -c 'echo migrated' sh --to 17 >/dev/null
   run -0 --separate-stderr rlock run --once v17 shop/migrate -- touch started
   says '"shop/migrate" was done by' "(took " "), with the KEY \"v17\": sh -c 'echo migrated' sh --to 17"
@@ -264,7 +264,7 @@ asked_once() {
   [[ $stderr == *"), for 6h 20"*"T12:00Z" ]] || fail "$stderr"
 }
 
-@test "a NAME or a KEY with a variable that nobody has replaced is refused by run and acquire; other commands take it" {
+@test "run and acquire refuse a NAME or KEY with a variable that was not replaced; other commands accept it" {
   local text
   for text in 'shop/$(APP)' '$APP' 'a$(b)'; do
     refuses 64 "bad lock name \"$text\"" "left the variable in it as it is" -- rlock run "$text" -- touch started
@@ -304,7 +304,7 @@ asked_once() {
   times 6
 }
 
-@test "--once-per day on hosts in two time zones: a warning, also with -q, in the event log and in the history" {
+@test "--once-per day on hosts in two time zones causes a warning, even with -q, in the event log and the history" {
   at_noon
   # Europe/Berlin, without the files of tzdata.
   local berlin=CET-1CEST,M3.5.0,M10.5.0/3

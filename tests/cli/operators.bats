@@ -17,7 +17,7 @@ rfc3339='^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$'
   let_go exact
 }
 
-@test "status of a lock nobody holds: free, known or not" {
+@test "status calls a lock without a holder free, known or not" {
   rlock run remembered -- true
   run -0 rlock status --json remembered never-seen
   [ "$(jq -c '[.locks[] | [.name, .state, .holders, .waiters]]' <<<"$output")" = \
@@ -43,7 +43,7 @@ rfc3339='^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$'
   grep -qF "$name " shown || fail "$(cat shown)"
 }
 
-@test "a NAME with * or ? is a pattern: a table of what it matches" {
+@test "a NAME with * or ? is a pattern, and status prints a table of the matches" {
   reset_server
   rlock run team-1/deploy -- true
   rlock run team-1/build -- true
@@ -94,7 +94,7 @@ rfc3339='^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$'
   let_go other
 }
 
-@test "status -q: 0 held, 1 not; --owner: by that owner" {
+@test "status -q exits with 0 if the lock is held and 1 if not, and --owner asks about that owner" {
   run -1 --separate-stderr rlock status -q asked
   silent
   hold asked
@@ -252,14 +252,14 @@ END
   ends_with 76 "$holder"
 }
 
-@test "force-unlock of a lock that nobody holds says so, exit 0" {
+@test "force-unlock of a lock without a holder says so and exits with 0" {
   run -0 --separate-stderr rlock force-unlock idle --yes
   [[ $output$stderr == *"not held"* ]] || fail "$output$stderr"
   run -0 --separate-stderr rlock force-unlock idle --yes --json
   jq -e '.broken == [] and .next == null' <<<"$output"
 }
 
-@test "--owner and --token that no longer match: 75, nothing changed; with those that do, and with --all, it is broken" {
+@test "force-unlock with an --owner or --token that no longer matches changes nothing and exits with 75" {
   hold matched
   run -75 --separate-stderr rlock force-unlock matched --yes --owner 0123456789abcdef0123456789abcdef
   says matched
@@ -276,7 +276,7 @@ END
   ends_with 76 "$holder"
 }
 
-@test "on a terminal force-unlock asks, and no means no" {
+@test "on a terminal force-unlock asks, and changes nothing after a no" {
   needs_terminal
   hold prompted
   run in_terminal.py rlock force-unlock prompted <<<n
@@ -302,7 +302,7 @@ answer() {
   exec 8>&-
 }
 
-@test "if a cool-down was shown, a holder that came before the answer is not broken" {
+@test "force-unlock that showed a cool-down does not break a holder that came before the answer" {
   needs_terminal
   for options in "" --all; do
     rlock run --min-hold 1h cool -- true
@@ -357,7 +357,7 @@ breaks() {
   [[ $output == *"cannot be notified and may run beside the next one. Break it?"*"cannot be notified"*"may overlap"* ]] || fail "$output"
 }
 
-@test "the rest of a long answer is not left to the shell" {
+@test "the shell does not get the rest of a long answer" {
   needs_terminal
   hold asked
   printf '%0100d\n' 0 | in_terminal.py \
@@ -411,7 +411,7 @@ breaks() {
   [[ $output == *"free"* ]] || fail "$output"
 }
 
-@test "a name that nobody held for 30 days: the commands say so, and which name is near" {
+@test "the commands report a name that had no holder for 30 days, and suggest a similar name" {
   rlock run shop/nightly -- true
   local command
   for command in "force-unlock --yes" queue history "forget --yes" open; do
@@ -456,7 +456,7 @@ breaks() {
   [ -z "$stderr" ] || fail "$stderr"
 }
 
-@test "a name that nobody held: a server that refuses to list names is no error" {
+@test "a name without a holder is no error on a server that refuses to list names" {
   rlock run team/report -- true
   limited "~rlock:* +@all -scan"
   run -0 --separate-stderr rlock force-unlock --yes team/reprot

@@ -22,7 +22,7 @@ in_use() {
 }
 held_at() { [ "$(at_server "$1" redis exists "rlock:{$2}:holders")" -eq 1 ]; }
 
-@test "a run over three servers: exit code, one token, nothing left" {
+@test "a run over three servers has one token, passes the exit code and leaves nothing" {
   in_use 3
   run -7 rlock run job -- sh -c 'echo "$RLOCK_TOKEN" >token; rlock status --json job >status; exit 7'
   [ "$(jq '.locks[0].holders[0].token' status)" = "$(cat token)" ]
@@ -34,7 +34,7 @@ held_at() { [ "$(at_server "$1" redis exists "rlock:{$2}:holders")" -eq 1 ]; }
   [ "$(cat later)" -gt "$(cat token)" ]
 }
 
-@test "a grant that a server has not confirmed is completed at once: then one of three may lose it" {
+@test "a grant is completed at the third server immediately, so that one of three may lose it" {
   in_use 3
   signal_server KILL 3
   eventually gone "$(cat "$quorum_folder/3/pid")"
@@ -48,7 +48,7 @@ held_at() { [ "$(at_server "$1" redis exists "rlock:{$2}:holders")" -eq 1 ]; }
   let_go job
 }
 
-@test "one server under several names has one vote" {
+@test "one server under several names counts once" {
   in_use 3
   ln -s "$quorum_folder/1/s" twin
   ln -s "$quorum_folder/1/s" triplet
@@ -123,7 +123,7 @@ waiter_differs() {
   eventually no_trace other 1 2 3 4 5
 }
 
-@test "a run is listed once, also if a server hung all the time and learns nothing of it" {
+@test "a run is listed once, even if one server hung all the time" {
   in_use 3
   signal_server STOP 3
   rlock run listed -- true
@@ -132,7 +132,7 @@ waiter_differs() {
   [ -z "$(at_server 3 redis keys 'rlock:{listed}:*')" ]
 }
 
-@test "a majority that hangs: 69 in time, and nothing stays anywhere" {
+@test "if a majority hangs, rlock exits with 69 in time, and nothing stays anywhere" {
   in_use 5
   signal_server STOP 1 2 3
   run -69 --separate-stderr rlock run -w 2 job -- touch started
@@ -141,7 +141,7 @@ waiter_differs() {
   eventually no_trace job 1 2 3 4 5
 }
 
-@test "a majority that hangs while we wait: 69 or 75 in time, and nothing stays anywhere" {
+@test "if a majority hangs during a wait, rlock exits with 69 or 75 in time, and nothing stays anywhere" {
   in_use 3
   hold job
   queue_up job -w 6 -- touch started
@@ -154,7 +154,7 @@ waiter_differs() {
   eventually no_trace job 1 2 3
 }
 
-@test "a holder that loses the majority ends its command in time: 76" {
+@test "a holder that loses the majority stops its command in time and exits with 76" {
   in_use 3
   hold job -t 2s -k 200ms
   signal_server STOP 2 3
@@ -223,7 +223,7 @@ not_counted() { [[ $(rlock status job) == *"not counted until"* ]]; }
   eventually eval '[ "$(at_server 3 redis llen "rlock:{job}:history")" -eq 2 ]'
 }
 
-@test "steps and nested runs" {
+@test "steps and nested runs work over three servers" {
   in_use 3
   owner=$(rlock acquire -t 30s job)
   rlock renew --owner "$owner" job

@@ -63,7 +63,7 @@ plain() { rlock "$1" --format plain "${@:2}"; }
   nowhere turn 1 2 3
 }
 
-@test "a minority that is dead or hung changes nothing: acquire, renewal, release" {
+@test "a minority that hangs or is dead affects neither acquisition nor renewal nor release" {
   quorum 5
   rlock run --format plain warm -- true
   signal_server KILL 1
@@ -74,7 +74,7 @@ plain() { rlock "$1" --format plain "${@:2}"; }
   eventually nowhere job 2
 }
 
-@test "a majority that is hung or dead: 69, and what was taken is released" {
+@test "if a majority hangs or is dead, rlock exits with 69 and releases what it took" {
   quorum 5
   signal_server STOP 1 2 3
   refuses 69 '"job"' "$quorum_folder/3/s" -- rlock run -q -n --format plain --connect-timeout 3s job -- touch started
@@ -84,7 +84,7 @@ plain() { rlock "$1" --format plain "${@:2}"; }
   nowhere job 4 5
 }
 
-@test "another owner's majority is busy (75), and what was taken beside it is released" {
+@test "a majority of another owner means busy (75), and the minority that was taken is released" {
   quorum 3
   at_server 1 redis set job other px 60000
   at_server 2 redis set job other px 60000

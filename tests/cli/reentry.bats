@@ -31,7 +31,7 @@ load helpers/helpers
 
 has_entries() { [ "$(about "$2" entries)" = "$1" ]; }
 
-@test "a nested run of a held lock runs at once, under the same owner and token" {
+@test "a nested run of a held lock starts immediately, with the same owner id and token" {
   run -0 rlock run deep -- sh -c 'echo $RLOCK_OWNER $RLOCK_TOKEN; rlock run -n deep -- sh -c "echo \$RLOCK_OWNER \$RLOCK_TOKEN; rlock run deep -- sh -c \"echo \\\$RLOCK_OWNER \\\$RLOCK_TOKEN\""'
   [ "${#lines[@]}" -eq 3 ]
   [ "$(sort -u <<<"$output" | wc -l)" -eq 1 ] || fail "$output"
@@ -49,7 +49,7 @@ has_entries() { [ "$(about "$2" entries)" = "$1" ]; }
   [ "$(jq -r .owner log | sort -u)" = "$output" ]
 }
 
-@test "siblings re-enter together, and each releases its own entry only" {
+@test "nested runs enter in parallel, and each releases only its own entry" {
   mkfifo go.1 go.2
   start rlock run siblings -- sh -c '
     for i in 1 2; do rlock run -n siblings -- sh -c "read -r _ <go.$i" & done
@@ -65,31 +65,31 @@ has_entries() { [ "$(about "$2" entries)" = "$1" ]; }
   nothing_left siblings
 }
 
-@test "without RLOCK_HELD a run waits like anyone else" {
+@test "without RLOCK_HELD a run waits like any other run" {
   run -75 rlock run strict -- env -u RLOCK_HELD rlock run -n strict -- true
   run -75 rlock run strict -- env -u RLOCK_HELD rlock run -w 0.2 strict -- true
   run -0 rlock run -s strict -- env -u RLOCK_HELD rlock run -n -s strict -- true
 }
 
-@test "exclusive inside shared is refused: it would wait for itself" {
+@test "an exclusive run inside a shared one is refused, because it would wait for itself" {
   run -64 --separate-stderr rlock run -s wide -- rlock run wide -- touch started
   says wide
   run -64 rlock run --slots 3 wide -- rlock run --slots 2 wide -- true
   nothing_left wide
 }
 
-@test "shared inside exclusive enters, and the lock stays exclusive" {
+@test "a shared run inside an exclusive one enters, and the lock stays exclusive" {
   run -0 --separate-stderr rlock run narrow -- rlock run -s narrow -- sh -c 'rlock status --json narrow | jq -r ".locks[0].mode"; env -u RLOCK_HELD rlock run -n -s narrow -- true; echo $?'
   [ "$output" = $'exclusive\n75' ] || fail "$output"
 }
 
-@test "after FLUSHALL a shared run inside puts the exclusive lock back as exclusive" {
+@test "after FLUSHALL a nested shared run restores the exclusive lock as exclusive" {
   own
   run -0 --separate-stderr rlock run flushed -- sh -c 'redis-cli -s "$SERVER/s" flushall >&2; rlock run -s flushed -- rlock status --json flushed'
   [ "$(jq -r '.locks[0].mode' <<<"$output")" = exclusive ] || fail "$output"
 }
 
-@test "a stale RLOCK_HELD means an ordinary acquisition" {
+@test "a run with a stale RLOCK_HELD acquires the lock like any other" {
   stale=$(rlock run stale -- printenv RLOCK_HELD)
   run -0 env RLOCK_HELD="$stale" "$RLOCK" run stale -- printenv RLOCK_OWNER
   [[ $stale != *"$output"* ]]
@@ -113,7 +113,7 @@ has_entries() { [ "$(about "$2" entries)" = "$1" ]; }
   done
 }
 
-@test "an inner run that is killed takes its command along and leaves the outer one alone" {
+@test "the command of a killed nested run dies, and the outer run continues" {
   hold_with 'rlock run cut -- sh -c "echo \$PPID \$\$ >up; setsid sleep 1000; :"; echo $? >inner; rlock run cut -- true && echo fine >outer' cut
   read -r guard command <<<"$said"
   kill -KILL "$(ps -o ppid= -p "$guard" | tr -d ' ')"
@@ -123,7 +123,7 @@ has_entries() { [ "$(about "$2" entries)" = "$1" ]; }
   eventually gone "$command"
 }
 
-@test "an outer run that is killed leaves nothing that runs inside" {
+@test "nothing survives a killed outer run" {
   hold_with 'rlock run lost -- rlock run other -- rlock run lost -- setsid --wait sh -c "exec 8>>alone; flock -n 8; echo \$\$ >up; sleep 1000"; :' lost
   kill -KILL "$holder"
   eventually gone "$said"
@@ -131,12 +131,12 @@ has_entries() { [ "$(about "$2" entries)" = "$1" ]; }
   ends_with 137 "$holder"
 }
 
-@test "the end of an inner run by --max-run does not end what the outer one runs" {
+@test "--max-run of a nested run does not stop the outer command" {
   run -0 --separate-stderr rlock run limited -- sh -c 'sleep 1000 & rlock run --max-run 0.1 limited -- sleep 1000; echo $?; kill -0 $! && kill $! && echo alive'
   [ "$output" = $'124\nalive' ] || fail "$output"
 }
 
-@test "force-unlock of a lock with a nested run ends both with 76" {
+@test "force-unlock of a lock with a nested run stops both runs with 76" {
   for round in 1 2; do
     hold_with 'trap : TERM; rlock run both -- sh -c "echo >up; sleep 1000"; echo $? >inner; sleep 1000; :' both
     # Both listen for operators once their commands have lived for a second; before that they ask.
@@ -149,7 +149,7 @@ has_entries() { [ "$(about "$2" entries)" = "$1" ]; }
   done
 }
 
-@test "a nested run in the background keeps the lock when the outer one has ended" {
+@test "a nested run in the background keeps the lock after the outer run ends" {
   mkfifo up go
   run -0 rlock run kept -- sh -c 'rlock run kept -- sh -c "echo >up; read -r _ <go" >/dev/null 2>&1 3>&- 4>&- & read -r _ <up'
   held kept
@@ -158,7 +158,7 @@ has_entries() { [ "$(about "$2" entries)" = "$1" ]; }
   run -0 rlock run -w 60 kept -- true
 }
 
-@test "-n, -w and --max-queue do not matter to a run that enters, a busy lock inside does" {
+@test "-n, -w and --max-queue do not affect a run that enters; a busy lock inside it does" {
   hold elsewhere
   run -0 rlock run mine -- rlock run -n --max-queue 0 mine -- true
   run -75 rlock run mine -- rlock run -n elsewhere -- true
@@ -172,7 +172,7 @@ spelled_otherwise() {
   [ "${lines[0]}" = "${lines[1]}" ] || fail "$output"
 }
 
-@test "a nested run enters however the server is spelled" {
+@test "a nested run enters even if the server is spelled differently" {
   spelled_otherwise "unix://$SERVER/s" "unix://$SERVER/../${SERVER##*/}/s"
   nothing_left alias
   spelled_otherwise "local:$here/locks" "local:$here/locks/"
@@ -189,7 +189,7 @@ spelled_otherwise() {
   spelled_otherwise "${urls[*]}" "${urls[2]} ${urls[0]} ${urls[1]}"
 }
 
-@test "a run inside one that entered under another spelling finds the lock under both, after a FLUSHALL too" {
+@test "a run inside a nested run of another spelling finds the lock under both, even after FLUSHALL" {
   own
   local alias="unix://$SERVER/../${SERVER##*/}/s"
   run -0 --separate-stderr rlock run two -- env RLOCK_URL="$alias" "$RLOCK" run two -- sh -c '
@@ -201,7 +201,7 @@ spelled_otherwise() {
   [ "$(sort -u <<<"$output" | wc -l)" -eq 1 ] || fail "$output"
 }
 
-@test "a left-over RLOCK_HELD restores no old token, and leaves no lock without a holder" {
+@test "a stale RLOCK_HELD restores no old token and leaves no lock without a holder" {
   own
   stale=$(rlock run -t 4 over -- sh -c 'printf %s "$RLOCK_HELD"')
   last=$(rlock run over -- printenv RLOCK_TOKEN)
@@ -211,7 +211,7 @@ spelled_otherwise() {
   nothing_left over
 }
 
-@test "an outer run that cannot be seen puts its lease back itself, and is waited for" {
+@test "a nested run waits until an outer run that it cannot see restores its lease" {
   own
   hold_with 'echo "$RLOCK_HELD" >up; read -r _ <&9' unseen -t 9
   owner=$(about unseen owner)
@@ -224,7 +224,7 @@ spelled_otherwise() {
   ends_with 0 "$holder"
 }
 
-@test "a signal ends a nested run that waits, for the outer run's lease or for the server, and leaves no entry" {
+@test "a signal stops a nested run that waits for the outer lease or the server, and no entry remains" {
   own
   hold_with 'echo "$RLOCK_HELD" >up; read -r _ <&9' signalled -t 9
   kill -STOP "$holder"

@@ -14,7 +14,7 @@ await_steps() {
   joins "$1" rlock acquire "$1" --renew-while "$job"
 }
 
-@test "--renew-while: held for many leases while the process lives, free when it has ended" {
+@test "--renew-while keeps the lock while the process lives, and releases it afterwards" {
   steps while -t 1h
   outlasts while
   run -75 rlock run -n while -- true
@@ -43,7 +43,7 @@ await_steps() {
   eventually no_renewer outlived
 }
 
-@test "--renew-while: release ends the renewer, the process goes on" {
+@test "--renew-while: release stops the renewer but not the process" {
   steps finished
   run -0 rlock release finished --owner "$owner"
   renew_now 1
@@ -52,7 +52,7 @@ await_steps() {
   run -0 rlock release finished --owner "$owner"
 }
 
-@test "--renew-while: a broken lock waits for the process, since nobody ends its steps" {
+@test "--renew-while: a broken lock stays held while the process lives, because nothing stops its steps" {
   steps forced -t 30 2>err
   queue_up forced -w 60 -- touch served
   run -0 rlock force-unlock forced --yes --reason "stuck"
@@ -70,7 +70,7 @@ await_steps() {
   refuses 76 forced stuck -- rlock release forced --owner "$owner"
 }
 
-@test "--renew-while: a broken lock passes on when its lease ends, though the process lives" {
+@test "--renew-while: a broken lock is free when its lease expires, although the process lives" {
   steps overdue -t 3
   queue_up overdue -w 60
   run -0 rlock force-unlock overdue --yes
@@ -146,7 +146,7 @@ steps_of_one_shell() {
   [ ! -s err ] || fail "$(cat err)"
 }
 
-@test "--renew-while: no warning where the lock was released before the process ended" {
+@test "--renew-while: a lock that was released before the process ended causes no warning" {
   start sh -c 'sh -c "owner=\$(rlock acquire tidy --renew-while \$\$); rlock release tidy --owner \$owner; echo >finished"; exec sleep 1000' 2>err
   eventually test -s finished
   eventually no_renewer tidy
@@ -171,7 +171,7 @@ steps_of_one_shell() {
   free murdered
 }
 
-@test "--renew-while: a server that restarts without its data gets the lease back" {
+@test "--renew-while: the renewer restores the lease on a server that restarts without its data" {
   own
   steps restored -t 20
   eventually blocked 1
@@ -200,7 +200,7 @@ steps_of_one_shell() {
   kill -0 "$job"
 }
 
-@test "--renew-while of a process that has ended: 64, and nothing is acquired" {
+@test "--renew-while of an ended process exits with 64 and acquires nothing" {
   job
   end_job
   refuses 64 --renew-while -- rlock acquire nobody --renew-while="$job"
@@ -219,7 +219,7 @@ steps_of_one_shell() {
   let_go contested
 }
 
-@test "--renew-while: a process that ends during the wait leaves the queue, 75" {
+@test "--renew-while: if the process ends during the wait, acquire leaves the queue and exits with 75" {
   hold awaited
   await_steps awaited 2>err
   end_job
@@ -240,7 +240,7 @@ steps_of_one_shell() {
   free awaited
 }
 
-@test "--renew-while: a process that renews and is ended in the wait ends the wait, 71" {
+@test "--renew-while: if the renewing process is killed during the wait, acquire exits with 71" {
   hold bereft
   await_steps bereft
   for pid in $(renewers bereft); do [ "$pid" = "$waiter" ] || kill -KILL "$pid"; done
@@ -280,7 +280,7 @@ dash owner=$(exec sh -c 'exec rlock acquire fleeting --renew-while $$')
 END
 }
 
-@test "--renew-while: a script whose stdout is a pipe, and a subshell that goes on, keep the lock" {
+@test "--renew-while: a script whose stdout is a pipe keeps the lock, and so does a lasting subshell" {
   local shell text
   while read -r shell text; do
     printf '%s\n' "$text" 'rlock status -q honest && touch kept' >script

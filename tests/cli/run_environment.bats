@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 load helpers/helpers
 
-@test "the command learns its lock, its owner and its token, as status shows them" {
+@test "the command finds its lock, owner id and token in its environment, as status shows them" {
   hold_with 'echo "$RLOCK_NAME $RLOCK_OWNER $RLOCK_TOKEN" >up; read -r _ <&9' known
   [[ $said =~ ^known\ [0-9a-f]{32}\ [1-9][0-9]*$ ]] || fail "$said"
   [ "$said" = "known $(about known owner) $(about known token)" ]
@@ -22,7 +22,7 @@ load helpers/helpers
   [[ $output == lease-guard || $output == rlock ]]
 }
 
-@test "-c gives the text to \$SHELL, else to /bin/sh" {
+@test "-c runs the text with \$SHELL, or with /bin/sh if it is not set" {
   run -0 rlock run text -c 'echo one; echo $((1 + 1))'
   [ "$output" = $'one\n2' ]
   printf '#!/bin/sh\necho "$0 got $1 $2"\n' >my-shell
@@ -62,7 +62,7 @@ load helpers/helpers
   run -0 rlock run placed --connect-timeout 5s -u "$url" -- true
 }
 
-@test "names of 200 bytes, with spaces, colons and other scripts are fine" {
+@test "names may have 200 bytes, spaces, colons and other scripts" {
   for name in "$(printf 'x%.0s' {1..200})" 'two words' 'a:b/c]' 'Привет-世界'; do
     run -0 rlock run "$name" -- true
   done
@@ -84,7 +84,7 @@ load helpers/helpers
   [ "$output" = inner ]
 }
 
-@test "RLOCK_WAITED_MS is how long the run waited; 0 where it entered, and none without the lock" {
+@test "RLOCK_WAITED_MS is the time that the run waited, 0 for a nested run, and unset without the lock" {
   local shown='echo "${RLOCK_WAITED_MS-none}"'
   hold long
   joins long rlock run long -c "$shown" >waited

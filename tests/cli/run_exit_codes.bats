@@ -10,7 +10,7 @@ load helpers/helpers
   nothing_left codes
 }
 
-@test "exit 126: the interpreter that a script names does not exist, as one with the line ends of Windows" {
+@test "exit 126: the interpreter of a script does not exist, for example because of Windows line ends" {
   printf '#!/bin/sh\r\necho ran\r\n' >windows
   printf '#! /nonexistent/python3 -u\n' >moved
   chmod +x windows moved
@@ -21,7 +21,7 @@ load helpers/helpers
   free unstarted
 }
 
-@test "exit 126 and 127: the command cannot be executed, or was not found, and the lock is free again" {
+@test "exit 126 and 127: the command cannot be executed or was not found, and rlock releases the lock" {
   touch plain
   refuses 126 unstarted ./plain "Permission denied" -- rlock run unstarted -- ./plain
   nothing_left unstarted
@@ -30,7 +30,7 @@ load helpers/helpers
   nothing_left unstarted
 }
 
-@test "exit 75: busy at once or after a wait, and the message names the lock, the server and the holder" {
+@test "exit 75: a lock that is busy immediately or after a wait is named with its server and holder" {
   hold busy --reason "nightly import"
   refuses 75 busy "$SERVER/s" "$(id -un)@" "$holder" -- rlock run -n busy -- touch started
   waiting 0 busy
@@ -52,7 +52,7 @@ load helpers/helpers
   run -9 --separate-stderr rlock run -E 3 changed -- sh -c 'exit 9'
 }
 
-@test "exit 124: --max-run ends the command" {
+@test "exit 124: --max-run stops the command" {
   run -124 --separate-stderr rlock run --max-run 0.2 limited -- sleep 1000
   says limited
   nothing_left limited
@@ -65,11 +65,11 @@ load helpers/helpers
   silent
 }
 
-@test "exit 78: no server was given, and the message says where to give one" {
+@test "exit 78: if no server was given, the message says where to give one" {
   RLOCK_URL='' refuses 78 --url RLOCK_URL /etc/rlock/rlock.toml -- rlock run unknown -- touch started
 }
 
-@test "--report says in one line that the command failed, how and after what time, also with -q" {
+@test "--report prints how and after what time the command failed, even with -q" {
   run -3 --separate-stderr rlock run -q --report nightly -- sh -c 'exit 3'
   says "\"nightly\" failed on $(hostname): exit 3 after "
   run -143 --separate-stderr rlock run -q --report nightly -- sh -c 'kill $$'
@@ -81,7 +81,7 @@ load helpers/helpers
   silent
 }
 
-@test "a command that was killed, as by the OOM killer, has a line; otherwise its end looks as if rlock had been killed" {
+@test "a killed command, as by the OOM killer, is reported, because its exit code would look as if rlock had been killed" {
   run -137 --separate-stderr rlock run -q nightly -- sh -c 'kill -KILL $$'
   says "\"nightly\" at /" ": the command was killed by signal 9 (SIGKILL)"
 }

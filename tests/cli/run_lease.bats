@@ -24,7 +24,7 @@ next_is_alone() {
   [ "$(($(calls evalsha) - digests)) $(($(calls eval) - texts))" = "2 0" ] || fail "$(redis info commandstats)"
 }
 
-@test "force-unlock ends the command with 76, and the message says who did it and why" {
+@test "force-unlock stops the command with 76, and the message says who broke the lock and why" {
   hold_alone forced
   run -0 rlock force-unlock forced --yes --reason "wrong branch"
   ends_with 76 "$holder"
@@ -41,7 +41,7 @@ next_is_alone() {
   ends_with 76 "$holder"
 }
 
-@test "a lock deleted by hand ends the command with 76: it ended, nobody had it since" {
+@test "a lock deleted by hand stops the command with 76, and the message says that no other run had it" {
   hold_alone deleted
   redis del 'rlock:{deleted}:holders' >/dev/null
   renew_now 1
@@ -50,7 +50,7 @@ next_is_alone() {
   [ "$(wc -l <err)" -eq 1 ]
 }
 
-@test "a lease that ended while rlock was stopped: another had it since" {
+@test "a lease that expired while rlock was stopped is lost to the next holder" {
   hold_alone late -t 3
   kill -STOP "$holder"
   run -0 rlock run -w 60 late -- true
@@ -60,7 +60,7 @@ next_is_alone() {
   grep -qE 'stopped or got no processor time \(another client has held it since\)|it was taken by another client' err || fail "$(cat err)"
 }
 
-@test "a lock deleted by hand and taken by another owner: no grace period" {
+@test "a command whose deleted lock has a new holder gets no grace period" {
   # Both are so long that only the loss ends the command.
   hold_with 'trap "" TERM; echo "$RLOCK_OWNER" >up; while :; do sleep 0.1; done' taken -t 1h -k 1h 2>err
   local first=$holder owner=$said
@@ -84,7 +84,7 @@ next_is_alone() {
   let_go wiped
 }
 
-@test "after FLUSHALL the lock is put back and the command never notices" {
+@test "after FLUSHALL rlock restores the lock and the command never notices" {
   hold wiped
   redis flushall >/dev/null
   renew_now 1
@@ -93,7 +93,7 @@ next_is_alone() {
   nothing_left wiped
 }
 
-@test "--no-renew: the command is ended when the first lease ends, 76" {
+@test "--no-renew stops the command before the first lease expires, and exits with 76" {
   refuses 76 short -- rlock run -t 1 --no-renew short -- sleep 1000
   nothing_left short
   # A command that is quicker keeps its code; a --kill-after as long as the lease does not end it at its start.
@@ -121,7 +121,7 @@ next_is_alone() {
   [ "$(cat cleaned)" = cleaned ]
 }
 
-@test "a lease that is half over when the command starts: the command runs, or is ended in time, 76" {
+@test "a command whose lease is half over at its start finishes, or is stopped in time with 76" {
   for pause in 440 450 460 470 480; do
     redis client pause "$pause" all
     code=0

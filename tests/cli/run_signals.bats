@@ -2,7 +2,7 @@
 # Requests to end; supervision/cancel_test.py and tree_test.py have what they do to a tree of processes.
 load helpers/helpers
 
-@test "HUP and QUIT end the job, and the lock is free only after it is gone" {
+@test "HUP and QUIT stop the command, and the lock is free only after it is gone" {
   for signal in HUP QUIT; do
     hold_alone ended
     kill "-$signal" "$holder"
@@ -25,7 +25,7 @@ load helpers/helpers
   ends_with 0 "$holder"
 }
 
-@test "a job that answers TERM with a code of its own keeps it, and is waited for" {
+@test "rlock waits for a command that answers TERM, and exits with its code" {
   hold_with 'trap "echo ending >up; rlock status -q slow-end; echo \$? >seen; exit 9" TERM; echo up >up; while :; do sleep 0.05; done' slow-end
   kill -TERM "$holder"
   [ "$(next_line up)" = ending ]
@@ -34,7 +34,7 @@ load helpers/helpers
   nothing_left slow-end
 }
 
-@test "a line that does not fit below ulimit -f harms neither the wait nor the command" {
+@test "a line of output beyond ulimit -f disturbs neither the wait nor the command" {
   hold full
   joins full bash -c 'ulimit -f 0; exec "$RLOCK" run -v full -- true 2>>messages'
   let_go full
@@ -43,7 +43,7 @@ load helpers/helpers
   nothing_left full
 }
 
-@test "a stopped job is resumed to act on a request to end" {
+@test "a stopped command is resumed so that it can react to TERM" {
   is_stopped() { [[ $(ps -o stat= -p "$said") == T* ]]; }
   for signal in TERM INT; do
     hold_with 'echo $$ >up; kill -STOP $$; echo >resumed' stopped

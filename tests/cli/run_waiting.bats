@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 load helpers/helpers
 
-@test "-w 0 is -n: no wait and no place in the queue" {
+@test "-w 0 is -n: no wait and no position in the queue" {
   hold zero
   for option in "-w 0" "-w0" "--wait=0" "--nonblock"; do
     # shellcheck disable=SC2086
@@ -21,7 +21,7 @@ load helpers/helpers
   ends_with 0 "$waiter"
 }
 
-@test "a server that hangs stretches neither -w nor a wait that TERM ends" {
+@test "a hanging server extends neither -w nor the wait after TERM" {
   own
   server=$(cat "$own_server/pid")
   hold stopped -t 10m
@@ -59,7 +59,7 @@ load helpers/helpers
   [ -e ran ]
 }
 
-@test "a waiter that was killed is skipped and purged" {
+@test "a killed waiter is skipped and its entry removed" {
   hold purged
   queue_up purged -- touch started
   ends_by KILL "$waiter"
@@ -70,7 +70,7 @@ load helpers/helpers
   nothing_left purged
 }
 
-@test "a signal ends the wait of run and acquire: out of the queue at once, and rlock dies by it" {
+@test "a signal stops the wait of run and acquire, which leave the queue immediately and die by it" {
   hold interrupted
   for signal in TERM INT HUP QUIT; do
     queue_up interrupted -- touch started
@@ -83,7 +83,7 @@ load helpers/helpers
   let_go interrupted
 }
 
-@test "off a terminal one line after a second says what is waited for, with holder and place; -q: none" {
+@test "off a terminal one line after a second names lock, holder and position, with -q none" {
   hold patient --reason "nightly import"
   start rlock run -q patient -- true 2>quiet
   local first=$! second third owner
@@ -108,7 +108,7 @@ load helpers/helpers
   [[ $(tail -n 1 steps) =~ ^'rlock: got "patient" after '[0-9.ms]+$ ]] || fail "$(cat steps)"
 }
 
-@test "a release over a connection that was cut is made over a fresh one" {
+@test "a release whose connection was cut is repeated over a new connection" {
   hold released
   redis client kill type normal skipme yes >/dev/null
   let_go released
@@ -169,7 +169,7 @@ in_history() {
   ends_with 0 "$waiter"
 }
 
-@test "off a terminal the first line has the usual time, too" {
+@test "off a terminal the first line has the usual time" {
   own
   hold foreseen
   in_history foreseen 200000 250000 900000
@@ -207,7 +207,7 @@ in_history() {
   let_go left
 }
 
-@test "with -q the history is not read, and nothing is said where nothing is known" {
+@test "with -q the history is not read, and without a history no time is printed" {
   own
   hold known
   in_history known 60000

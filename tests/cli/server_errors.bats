@@ -7,7 +7,7 @@ load helpers/helpers
   RLOCK_URL=redis://127.0.0.1:1 refuses 69 lock 127.0.0.1:1 "Connection refused"
 }
 
-@test "exit 69: the server is silent, said after --connect-timeout" {
+@test "exit 69: a silent server is reported after --connect-timeout" {
   own
   kill -STOP "$(cat "$own_server/pid")"
   run -69 --separate-stderr rlock run -n --connect-timeout 300ms lock -- touch started
@@ -40,7 +40,7 @@ load helpers/helpers
   says "$here/none"
 }
 
-@test "a database that is not there, or a password that is wrong, frees and takes nothing" {
+@test "a missing database or a wrong password neither frees nor acquires a lock" {
   own
   # The server has the scripts from here on.
   run -0 rlock run lock -- true
@@ -92,7 +92,7 @@ another_form() {
   reset_server
 }
 
-@test "the lock of another version keeps nobody from the others: status, metrics, history" {
+@test "status, metrics and history show the other locks next to a lock of another version" {
   reset_server
   hold old
   rlock run fine -- true
@@ -107,7 +107,7 @@ another_form() {
   let_go old
 }
 
-@test "a run whose lock is suddenly of another form keeps its lease until that ends, and warns" {
+@test "a run whose lock takes another form keeps its lease until it expires, and warns" {
   reset_server
   hold turned -t 12 --event-log log 2>err
   redis hset 'rlock:{turned}:meta' form 2 >/dev/null
@@ -119,7 +119,7 @@ another_form() {
   nothing_left turned
 }
 
-@test "exit 78: a lock whose rules a newer version has stored is granted to nobody, and can still be released" {
+@test "exit 78: a lock with rules of a newer version is granted to no run, and can still be released" {
   reset_server
   hold lock
   redis hset 'rlock:{lock}:meta' '!calendar' 1.4 >/dev/null
@@ -140,7 +140,7 @@ another_form() {
   done
 }
 
-@test "exit 65: a key of the lock that is not ours, nothing is written" {
+@test "exit 65: nothing is written to a key of another program" {
   local key precious='2 0 0 0 0 0 0 -'
   for key in holders limits queue alive who meta released; do
     reset_server
@@ -176,7 +176,7 @@ another_form() {
 
 misconf() { [[ $(redis set y 1 2>&1) == *MISCONF* ]]; }
 
-@test "a server that restarts in mid-hold with its data: the command never notices, and the queue stays" {
+@test "the command never notices a server that restarts with its data, and the queue stays" {
   own --appendonly yes --appendfsync always
   hold kept -t 9
   line_up kept

@@ -14,7 +14,7 @@ load helpers/helpers
 # How long after the grant the first renewal came, in ms.
 first_renewal() { jq -r 'select(.event == "renewed") | .held_ms' log | head -n 1; }
 
-@test "a connection that was killed hastens the renewal: the server may have lost the lease" {
+@test "a killed connection brings the renewal forward, because the server may have lost the lease" {
   # Otherwise it comes after 10 s. A machine may stand still for longer than that, but not three times.
   for round in 1 2 3; do
     rm -f log
@@ -34,7 +34,7 @@ first_renewal() { jq -r 'select(.event == "renewed") | .held_ms' log | head -n 1
   let_go patient
 }
 
-@test "waiters whose connections are killed keep their places" {
+@test "waiters whose connections are killed keep their positions" {
   hold line
   line_up line 3
   for round in 1 2 3; do
@@ -80,7 +80,7 @@ first_renewal() { jq -r 'select(.event == "renewed") | .held_ms' log | head -n 1
   nothing_left paused
 }
 
-@test "a key of the lock that is overwritten by hand ends the command with 76, and is left alone" {
+@test "a key of the lock that is overwritten by hand stops the command with 76, and stays as it is" {
   hold overwritten -t 6 2>err
   redis set 'rlock:{overwritten}:holders' precious >/dev/null
   ends_with 76 "$holder"
@@ -90,7 +90,7 @@ first_renewal() { jq -r 'select(.event == "renewed") | .held_ms' log | head -n 1
   reset_server
 }
 
-@test "too few replicas: a new holder is refused, one from before goes on where that passes" {
+@test "with too few replicas a new holder is refused, and an earlier holder survives a short lack" {
   own
   hold replicated -t 15 --event-log log 2>err
   redis config set min-replicas-to-write 1 >/dev/null
@@ -116,7 +116,7 @@ first_renewal() { jq -r 'select(.event == "renewed") | .held_ms' log | head -n 1
   nothing_left refused
 }
 
-@test "a password is not in any command line, log, record, message or what the command inherits" {
+@test "a password is in no command line, log, record or message, and the command does not inherit it" {
   own --requirepass canary-secret
   redis() { redis-cli -s "$SERVER/s" -a canary-secret --no-auth-warning "$@"; }
   echo canary-secret >password
@@ -147,7 +147,7 @@ first_renewal() { jq -r 'select(.event == "renewed") | .held_ms' log | head -n 1
 
 traced() { grep -q '^TracerPid:.*[1-9]' "/proc/$1/status"; }
 
-@test "a password file that hangs, as on a mount whose server is gone, costs no renewal" {
+@test "a password file that hangs, as on a dead mount, delays no renewal" {
   own --requirepass canary
   redis() { redis-cli -s "$SERVER/s" -a canary --no-auth-warning "$@"; }
   echo canary >password
@@ -175,7 +175,7 @@ traced() { grep -q '^TracerPid:.*[1-9]' "/proc/$1/status"; }
     fail "$(cat err)"
 }
 
-@test "an outage is reported once while the command runs, and so is its end" {
+@test "an outage and its end are each reported once while the command runs" {
   own
   hold outage -t 20 2>err
   end_server "$own_server"

@@ -39,7 +39,7 @@ all_end_with() {
   for pid in "${pids[@]}"; do ends_with "$1" "$pid" || return; done
 }
 
-@test "twenty hosts whose server is away for 5 s: the job of the day runs exactly once, with -w and without" {
+@test "after an outage of 5 s exactly one of twenty hosts does the job of the day, with and without -w" {
   local options
   for options in "" "-w 1m"; do
     away
@@ -54,7 +54,7 @@ all_end_with() {
   done
 }
 
-@test "twenty hosts that do not wait for the lock, whose server is away for a moment: one of them runs the job" {
+@test "after a short outage one of twenty hosts with -n runs the job" {
   away
   hosts 20 -n --connect-timeout 1m --once-per day
   passed 1500ms
@@ -81,7 +81,7 @@ all_end_with() {
   [ -e ran ]
 }
 
-@test "acquire waits, too, and a nested run for the lock that it enters" {
+@test "acquire waits for the server, and so does a nested run" {
   away
   start rlock acquire shop/steps --ttl 1m >owner 2>err
   waiter=$!
@@ -99,7 +99,7 @@ all_end_with() {
   [ -e entered ]
 }
 
-@test "TERM and INT end this wait" {
+@test "TERM and INT stop the wait for a server" {
   for signal in TERM INT; do
     away
     waits
@@ -108,7 +108,7 @@ all_end_with() {
   done
 }
 
-@test "a service manager learns that rlock waits, with -q, too" {
+@test "the service manager shows that rlock waits for the server, even with -q" {
   away
   export NOTIFY_SOCKET=$here/notify
   : >reports
@@ -180,14 +180,14 @@ gets_over() {
   ends_with 0 "$waiter"
 }
 
-@test "what nobody but a person can mend ends the wait at once" {
+@test "an error that only a person can fix ends the wait immediately" {
   own --requirepass canary
   refuses 77 NOAUTH -- timeout 30 "$RLOCK" run shop/job -- touch started
   RLOCK_URL="unix://:wrong@$own_server/s" refuses 77 WRONGPASS -- timeout 30 "$RLOCK" run shop/job -- touch started
   RLOCK_URL="unix://:canary@$own_server/s?db=99" refuses 78 "database 99" -- timeout 30 "$RLOCK" run shop/job -- touch started
 }
 
-@test "a replica and nothing else in the whole wait is an error of the configuration: 78" {
+@test "a wait that meets only a replica is a configuration error: 78" {
   own --replicaof 127.0.0.1 1
   refuses 78 READONLY "give the URL of the master" -- rlock run -q -w 2 shop/job -- touch started
   refuses 78 READONLY "give the URL of the master" -- rlock run -n shop/job -- touch started
@@ -218,7 +218,7 @@ gets_over() {
   refuses 64 '--fail-open must be longer than 0' -- rlock run --fail-open=0 shop/job -- touch started
 }
 
-@test "--fail-open is over as soon as a server has answered anything, and the run waits for that" {
+@test "--fail-open no longer applies once a server has answered, and the run waits for the server" {
   own --lua-time-limit 10
   start redis-cli -s "$own_server/s" eval 'while true do end' 0
   eventually eval '[[ $(redis get x 2>&1) == *BUSY* ]]'

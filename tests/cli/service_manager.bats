@@ -21,13 +21,13 @@ reported() { grep -qF -- "$1" reports; }
   [ "$(cat reports)" = $'READY=1; STATUS=holding "app"\nSTATUS=serving' ] || fail "$(cat reports)"
 }
 
-@test "an abstract socket works, too" {
+@test "reports reach an abstract socket" {
   manager "@rlock-test-$$-$RANDOM"
   rlock run app -- true
   eventually reported 'READY=1; STATUS=holding "app"'
 }
 
-@test "while rlock waits it reports for what, and prolongs the time for the start; with -q, too" {
+@test "a waiting rlock reports what it waits for and extends the start timeout, even with -q" {
   hold app
   manager "$here/notify"
   start rlock run -q app -- true

@@ -32,7 +32,7 @@ unknown() { echo "$1=-ERR unknown command '$1', with args beginning with: 'rlock
 }
 
 # Refused, hung up on, or answered at once: a waiter that tries again and again must not load the server.
-@test "a waiter that the server does not let wait asks it at most five times a second, and keeps its place" {
+@test "a waiter that may not block asks the server at most five times a second, and keeps its position" {
   for reply in "-ERR unknown command 'blpop'" '-UNBLOCKED force unblock from blocking operation' \
     '-MOVED 3999 10.0.0.1:6379' '*-1' close; do
     picky "BLPOP=$reply"
@@ -109,7 +109,7 @@ refused() {
   [ "$(asked_times EVALSHA)" -eq 2 ]
 }
 
-@test "exit 78: a service with one database says so, and takes nothing" {
+@test "exit 78: rlock reports a service with one database and acquires nothing" {
   picky "$(unknown SELECT)"
   RLOCK_URL+="?db=1" refuses 78 lock "remove database 1 from the URL"
   [ "$(asked_times EVALSHA)" -eq 0 ]
@@ -168,7 +168,7 @@ waiting_in() {
   [ "$(RLOCK_PASSWORD=$(cat secret) rlock queue --json "$1" | jq '.waiters | length')" -eq 1 ]
 }
 
-@test "a password that is rotated in its file costs neither the lease nor the place in the queue" {
+@test "a password that is rotated in its file costs neither the lease nor the position in the queue" {
   own --requirepass old
   echo old >secret
   outlives_rotation --password-file secret

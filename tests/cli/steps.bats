@@ -23,7 +23,7 @@ EOF
   awk '$1 == "begin" { at = $2; next } $2 != at { exit 1 }' steps || fail "$(cat steps)"
 }
 
-@test "a pipeline that is cancelled in the middle frees the lock when the lease ends" {
+@test "a lock of a pipeline that is cancelled half-way is free when its lease expires" {
   start bash -c 'owner=$(rlock acquire cancelled --ttl 1h) && echo "$owner" >owner && sleep 1000'
   local pipeline=$!
   eventually test -s owner
@@ -34,7 +34,7 @@ EOF
   refuses 76 cancelled "no longer held" -- rlock release cancelled --owner "$(cat owner)"
 }
 
-@test "release --owner does not end a live run: 75, and it names force-unlock" {
+@test "release --owner does not stop a live run: it exits with 75 and names force-unlock" {
   hold busy
   owner=$(about busy owner)
   refuses 75 busy "held by" "rlock force-unlock --owner $owner busy" -- rlock release busy --owner "$owner"
@@ -50,7 +50,7 @@ EOF
   says self "force-unlock"
 }
 
-@test "a token that was never issued is not put back" {
+@test "a token that was never issued is not restored" {
   refuses 76 typo "never issued token 9007199254740991" -- \
     rlock renew typo --owner 00000000000000000000000000000001 --token 9007199254740991 --ttl 1s
 }
@@ -79,7 +79,7 @@ EOF
   [ "$(about hidden command)" = null ]
 }
 
-@test "a busy lock: 75 at once with -n, after -w, -E changes it, and the holder is named" {
+@test "acquire names the holder of a busy lock and exits with 75 for -n and -w, or the code of -E" {
   hold taken --reason "nightly import"
   for option in -n -w0 -w0.2; do
     refuses 75 taken "nightly import" "pid $holder" -- rlock acquire taken --ttl 1m "$option"
@@ -98,7 +98,7 @@ EOF
   let_go taken
 }
 
-@test "an owner id that cannot be printed: 71, and the lock is released" {
+@test "acquire that cannot print the owner id exits with 71 and releases the lock" {
   refuses 71 lost "the lock was released" -- sh -c 'rlock acquire lost --ttl 1m >/dev/full'
   free lost
   refuses 71 lost "the lock was released" -- sh -c 'rlock acquire lost --ttl 1m >&-'
@@ -115,7 +115,7 @@ EOF
   eventually no_renewer lost
 }
 
-@test "acquire takes modes: slots and shared" {
+@test "acquire accepts --slots and --shared" {
   one=$(rlock acquire pool --ttl 1m --slots 2)
   two=$(rlock acquire pool --ttl 1m --slots 2)
   run -75 rlock acquire pool --ttl 1m --slots 2 -n
@@ -149,7 +149,7 @@ EOF
   held asked
 }
 
-@test "renew after the lease has ended: 76 without the token, put back with it" {
+@test "renew after the lease expired exits with 76 without the token, and restores the lease with it" {
   lease ended --ttl 1h
   moved 3600
   free ended
@@ -162,7 +162,7 @@ EOF
   rlock release ended --owner "$owner"
 }
 
-@test "renew after another one had the lock: 76 with the token too, and who has it" {
+@test "renew after another run had the lock exits with 76, even with the token, and names the holder" {
   lease handed --ttl 1h
   moved 3600
   hold handed --reason "the next one"
@@ -174,7 +174,7 @@ EOF
   let_go handed
 }
 
-@test "a lease that the server lost is put back with the length that is asked for, and shows no command" {
+@test "renew restores a lost lease with the length that was asked for, and shows no command" {
   own
   lease hidden --ttl 15m --hide-command
   redis flushall >/dev/null
@@ -210,7 +210,7 @@ EOF
     fail "$(cat released)"
 }
 
-@test "release: 0, a second time 0, and 76 when the lease was lost" {
+@test "release exits with 0, even a second time, and with 76 if the lease was lost" {
   owner=$(rlock acquire back --ttl 1m)
   quietly rlock release back --owner "$owner"
   nothing_left back
@@ -223,7 +223,7 @@ EOF
   let_go back
 }
 
-@test "release after force-unlock: 76, and who broke it and why" {
+@test "release after force-unlock exits with 76, and says who broke the lock and why" {
   owner=$(rlock acquire broken --ttl 15m)
   run -0 rlock force-unlock broken --yes --reason "host is gone"
   free broken
@@ -231,7 +231,7 @@ EOF
   refuses 76 broken "host is gone" -- rlock renew broken --owner "$owner"
 }
 
-@test "status -q --owner: 0 is yes, 1 is no, an empty owner is a no without a question, all else is unknown" {
+@test "status -q --owner exits with 0 for yes and 1 for no, and does not ask about an empty owner" {
   lease asked --ttl 1h
   run -0 rlock status -q --owner "$owner" asked
   run -1 rlock status -q --owner ffffffffffffffffffffffffffffffff asked

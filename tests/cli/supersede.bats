@@ -16,7 +16,7 @@ deploy() {
 # newest PID: that run waits for "deploy", and nobody else does.
 newest() { [ "$(rlock queue --json deploy | jq -c '[.waiters[].pid]')" = "[$1]" ]; }
 
-@test "20 deploys while another one runs: that one ends undisturbed, the newest goes on, 19 say who superseded them" {
+@test "of 20 deploys that wait for another one, the newest runs and 19 name the run that superseded them" {
   local i pids=()
   hold deploy
   for ((i = 1; i <= 20; i++)); do
@@ -41,7 +41,7 @@ newest() { [ "$(rlock queue --json deploy | jq -c '[.waiters[].pid]')" = "[$1]" 
   nothing_left deploy
 }
 
-@test "20 deploys that come at once: the greatest number goes on, in whatever order they came" {
+@test "of 20 deploys that start together, the one with the greatest number runs" {
   local i pids=()
   hold deploy
   for i in $(seq 20 | shuf); do
@@ -55,7 +55,7 @@ newest() { [ "$(rlock queue --json deploy | jq -c '[.waiters[].pid]')" = "[$1]" 
   [ "$(cat order)" = 20 ]
 }
 
-@test "without a number the latest stays, in the place of the one before it; nobody else loses a place" {
+@test "without a number the latest run takes the position of the earlier one, and no other waiter loses its position" {
   hold deploy
   deploy first --supersede
   first=$deploy
@@ -72,7 +72,7 @@ newest() { [ "$(rlock queue --json deploy | jq -c '[.waiters[].pid]')" = "[$1]" 
   [ "$(tr '\n' ' ' <order)" = "latest other " ] || overslept || fail "$(cat order)"
 }
 
-@test "a run that does not wait replaces nobody" {
+@test "a run that does not wait supersedes no waiter" {
   hold deploy
   deploy first --supersede=1
   first=$deploy
@@ -109,7 +109,7 @@ newest() { [ "$(rlock queue --json deploy | jq -c '[.waiters[].pid]')" = "[$1]" 
   rlock release deploy --owner "$(jq -r .owner new.json)"
 }
 
-@test "numbers that start again at 1: the message names both, who was first and rlock forget; status, history and metrics show it" {
+@test "numbers that start again at 1 are explained with both numbers and rlock forget, and status, history and metrics show them" {
   run -0 rlock run --supersede=57 shop/deploy -- true
   run -75 --separate-stderr rlock run --supersede=1 shop/deploy -- touch started
   says "number 1 was superseded by number 57 of $(id -un)@$(hostname) (pid " "which was granted the lock " ", at 20" "rlock forget shop/deploy"

@@ -64,7 +64,7 @@ present() {
   RLOCK_CACERT=$PKI/other/ca.crt shows 1 "fail  tls" "no trusted CA" "-> use --cacert FILE" -- rlock doctor
 }
 
-@test "a run by name and by address, silent, and it leaves nothing behind" {
+@test "a TLS run by name and by address prints nothing and leaves nothing behind" {
   for host in localhost 127.0.0.1 LOCALHOST; do
     RLOCK_URL=rediss://$host:$PORT run -7 --separate-stderr rlock run lock -- sh -c 'exit 7'
     silent
@@ -90,7 +90,7 @@ present() {
   RLOCK_CACERT='' refuses 77 "no trusted CA signed it"
 }
 
-@test "a plain port behind rediss://, a TLS port behind redis://" {
+@test "a plain port behind rediss:// and a TLS port behind redis:// are reported" {
   own
   PORT=$(open_port "$own_server")
   echo 'connect-timeout = "2s"' >file
@@ -106,7 +106,7 @@ present() {
   end_server "$here/tls"
 }
 
-@test "exit 77: a client certificate that is wanted and missing, or of another authority" {
+@test "exit 77: a required client certificate is missing, or of another authority" {
   redis config set tls-auth-clients yes >/dev/null
   refuses 77 "localhost:$PORT" "requires a client certificate"
   RLOCK_CERT=$PKI/other/stranger.crt RLOCK_KEY=$PKI/other/stranger.key \
@@ -119,7 +119,7 @@ present() {
   run -0 rlock run --cert "$PKI/client.crt" --key "$PKI/client.key" lock -- true
 }
 
-@test "--cacert and --sni, each also from the environment and a configuration file" {
+@test "--cacert and --sni work from the command line, the environment and a configuration file" {
   unset RLOCK_CACERT
   run -0 rlock run --cacert "$PKI/ca.crt" lock -- true
   cp "$PKI/ca.crt" own.crt
@@ -167,7 +167,7 @@ present() {
   done
 }
 
-@test "the name of the URL goes out as SNI" {
+@test "rlock sends the host name of the URL as SNI" {
   openssl s_server -accept 127.0.0.1:0 -cert "$PKI/elsewhere.crt" -key "$PKI/elsewhere.key" -servername localhost \
     -cert2 "$PKI/server.crt" -key2 "$PKI/server.key" >said 2>&1 3>&- 4>&- </dev/zero &
   started+=($!)
@@ -178,7 +178,7 @@ present() {
   RLOCK_URL=rediss://127.0.0.1:$port refuses 77 "not for 127.0.0.1"
 }
 
-@test "--insecure accepts any certificate and warns once, also from the environment and beside a configuration file" {
+@test "--insecure accepts any certificate and warns once, from each source of settings" {
   present expired
   run -0 --separate-stderr rlock run --insecure lock -- true
   says "warning" "not verified"
@@ -213,7 +213,7 @@ present() {
   [[ ${stderr//\"canary\"/} != *canary* ]]
 }
 
-@test "a password in a URL that TLS refuses is nowhere" {
+@test "a password in a URL is shown nowhere if TLS fails" {
   present expired
   RLOCK_URL=rediss://:canary@localhost:$PORT refuses 77 "expired"
   [[ $stderr != *canary* ]]
@@ -238,7 +238,7 @@ present() {
   [[ $output != *socket* ]]
 }
 
-@test "status, queue, hand-over and force-unlock" {
+@test "status, queue, hand-over and force-unlock work over TLS" {
   hold busy
   refuses 75 "is busy" -- rlock run -n busy -- true
   queue_up busy -- touch second
@@ -251,7 +251,7 @@ present() {
   nothing_left broken
 }
 
-@test "a command and replies of more than one TLS record" {
+@test "a command and replies of more than one TLS record arrive whole" {
   reset_server
   redis eval 'for i = 1, 3000 do redis.call("HSET", string.format("rlock:{lock-%04d}:meta", i), "last", 1) end' 0
   [ "$(rlock status --all | wc -l)" -eq 3001 ]
@@ -267,7 +267,7 @@ lease_end() { redis zrange "rlock:{renewed}:holders" 0 0 withscores; }
 # renewed_since END: the lease of `renewed` ends at another time than END.
 renewed_since() { [ "$(lease_end)" != "$1" ]; }
 
-@test "renewed longer than its lease, through connections that are killed" {
+@test "a lease is renewed over TLS although connections are killed" {
   hold renewed -t 8 -k 200ms
   for _ in {1..5}; do
     before=$(lease_end)
@@ -279,7 +279,7 @@ renewed_since() { [ "$(lease_end)" != "$1" ]; }
   nothing_left renewed
 }
 
-@test "exit 76: a server that is no longer to be trusted when the lease is renewed over a fresh connection" {
+@test "exit 76: the server has another certificate when the lease is renewed over a new connection" {
   hold spoilt -t 2 -k 300ms
   present expired
   redis client kill type normal >/dev/null

@@ -17,7 +17,7 @@ served() {
   [ "$(tr '\n' ' ' <ran)" = "$* " ] || overslept || fail "$(cat ran)"
 }
 
-@test "an urgent run overtakes those that came at most DUR before it" {
+@test "an urgent run overtakes runs that came at most DUR before it" {
   hold deploy
   ask early
   moved 6
@@ -34,7 +34,7 @@ served() {
   [ "$(jq -c '[.runs[].urgent_ms]' <<<"$output")" = '[0,0,5000,0,0]' ] || overslept || fail "$output"
 }
 
-@test "without DUR an urgent run is taken to have come an hour earlier" {
+@test "without DUR an urgent run counts as having come an hour earlier" {
   hold deploy
   ask ordinary
   ask urgent --urgent
@@ -79,7 +79,7 @@ first_is_urgent_at() {
   [[ $output == *"[first, $by] "* ]] || fail "$output"
 }
 
-@test "queue --first moves nobody that does not wait" {
+@test "queue --first moves no run that does not wait" {
   hold deploy
   owner=$(about deploy owner)
   run -75 --separate-stderr rlock queue deploy --first "$owner"

@@ -38,12 +38,12 @@ seen() { grep -q -- "$1" "$2"; }
   scene server_hangs
 }
 
-@test "a signal or ^Z gives the terminal back" {
+@test "a signal or ^Z restores the terminal" {
   own
   (trap '' HUP INT TERM && scene signals)  # as nohup and a background job of a shell have it
 }
 
-@test "elsewhere there is one object for each difference" {
+@test "off a terminal watch prints one object for each change" {
   own
   owner=$(rlock acquire deploy --ttl 20m)
   start "$RLOCK" watch >changes
@@ -68,7 +68,7 @@ seen() { grep -q -- "$1" "$2"; }
   "$BATS_TEST_DIRNAME/../style/validate.py" changes
 }
 
-@test "it ends when nobody reads it any more" {
+@test "watch ends when its reader is gone" {
   own
   rlock acquire deploy --ttl 20m
   timeout 60 "$RLOCK" watch | head -n 1 >first
@@ -97,7 +97,7 @@ seen() { grep -q -- "$1" "$2"; }
   ends_by TERM $!
 }
 
-@test "no server at the start: 69, and 77 where it refuses" {
+@test "watch exits with 69 if no server answers at its start, and with 77 if the server refuses" {
   run -69 rlock watch -u "unix://$here/nowhere" --connect-timeout 200ms
   run -69 rlock watch --json -u "unix://$here/nowhere" --connect-timeout 200ms
   own --requirepass secret
@@ -111,7 +111,7 @@ seen() { grep -q -- "$1" "$2"; }
   ends_by TERM $!
 }
 
-@test "watch ends when the reader at the other end of a socket has gone, and what comes from there keeps it from nothing" {
+@test "watch ends when the reader at the other end of a socket is gone, and bytes from there do not disturb it" {
   own
   python3 - <<'PYTHON'
 import os, socket, subprocess

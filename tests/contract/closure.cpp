@@ -13,7 +13,7 @@ Ask passing() {
   return asking("while-closed");
 }
 
-CASE("closed: nothing is granted, and nobody loses a place") {
+CASE("closed: nothing is granted, and waiters keep their positions") {
   lab.play("c1 closed 1m");
   const auto busy = as<Busy>(lab.acquire('A', asking("at-once")), "granted while it is closed");
   need(lock::is_closure(busy.obstacle) && lock::id_of(*busy.obstacle) == "c1" &&
@@ -25,12 +25,12 @@ CASE("closed: nothing is granted, and nobody loses a place") {
   lab.play("C queued; 30s pass; BC queued; BC wait; nobody holds");
 }
 
-CASE("closed: at its end the first one is granted the lock") {
+CASE("closed: at the end of the closure the first waiter is granted the lock") {
   lab.play("c1 closed 10s; AB queued; 10s pass; A granted; B queued");
   need(!lab.inspect().closure, "it is still closed");
 }
 
-CASE("closed: opening serves the queue") {
+CASE("closed: opening the lock serves the queue") {
   lab.play("c1 closed 1m; AB queued; c1 opened; A holds; A woken");
   need(lab.open("c1") == ClosureReply::done, "to open what is open is no success");
 }
@@ -38,13 +38,13 @@ MUTANT("opening serves nobody",
        {"{kind = 'open', at = now, record = record})",
         "{kind = 'open', at = now, record = record}) excluded = head_of_queue()"});
 
-CASE("closed: at its end all are served that fit") {
+CASE("closed: at the end of the closure all waiters that fit are served") {
   lab.play(
       "A granted slots=3; c1 closed 10s; BCD queued slots=3; 10s pass; B granted slots=3; "
       "ABC hold; D waits");
 }
 
-CASE("closed: who holds it goes on, and is the only holder") {
+CASE("closed: the holder renews and stays the only holder") {
   lab.play("A granted; c1 closed 1h; 20s pass; A renewed; A inner renewed");
   const lock::Snapshot seen = lab.inspect();
   need(seen.live_holders == 1 && lab.holders() == "A", "the closure is counted as a holder");
@@ -52,12 +52,12 @@ CASE("closed: who holds it goes on, and is the only holder") {
 }
 MUTANT("the closure is counted as a holder", {" - (closed and 1 or 0)", ""});
 
-CASE("closed: who was granted it before claims it") {
+CASE("closed: a grant from before the closure can be claimed") {
   lab.play("A granted; B queued; A released; c1 closed 1h; B granted");
 }
 
 // A live command must not be ended by a closure.
-CASE("closed: a lease is put back beside the closure") {
+CASE("closed: a lease is restored during the closure") {
   lab.play("A granted; data lost; 1s pass; c1 closed 1h; A put back; A holds");
 }
 MUTANT("a closure ends a live command", {"fits(limit, true)", "fits(limit)"});
@@ -69,7 +69,7 @@ CASE("closed: a closure takes the lock from nobody") {
 }
 MUTANT("the closure takes the lock", {"local at = two[1] == '~closed' and 3 or 1", "local at = 1"});
 
-CASE("closed: who may pass waits for the holder alone") {
+CASE("closed: an exempt run waits only for the holder") {
   lab.play("c1 closed 1h; A queued; B granted at-once while-closed");
   const lock::Queued first = lab.queued('C', passing());
   const lock::Holder* holder = lock::holder_in(first.obstacle);
@@ -86,7 +86,7 @@ MUTANT("who may pass does not pass those that wait",
        {"if waiters > 0 and may_pass and closed_until() then", "if false then"});
 MUTANT("nobody may pass in the queue", {"fits(line.limit, line.while_closed)", "fits(line.limit)"});
 
-CASE("closed: who may pass and waited before moves to the front") {
+CASE("closed: an exempt waiter moves to the front") {
   lab.play("A granted; B queued");
   const lock::Ticket before = lab.queued('C', passing()).ticket;
   lab.play("BC wait; c1 closed 1h");
@@ -99,7 +99,7 @@ MUTANT("who may pass moves with each request", {" and not is_ahead(ticket)", ""}
 MUTANT("who waited before does not move", {"if placed(ticket) ~= ticket then", "if false then"});
 
 // The lease of the holder has ended, and another asks first.
-CASE("closed: who may pass is served by any request") {
+CASE("closed: any request serves an exempt waiter") {
   lab.play("A granted; c1 closed 1h");
   for (int i = 0; i < 3; ++i) lab.play("B queued while-closed; C queued; 10s pass");
   lab.play("C queued; B holds");
@@ -108,7 +108,7 @@ MUTANT("who may pass is served by its own request only",
        {"fits(line.limit, line.while_closed)",
         "fits(line.limit, head == args.owner and line.while_closed)"});
 
-CASE("closed: who may pass keeps its place over a loss") {
+CASE("closed: an exempt waiter keeps its position if its entry is lost") {
   lab.play("A granted; c1 closed 1h");
   Ask ask = passing();
   ask.ticket = lab.queued('B', ask).ticket;
@@ -118,7 +118,7 @@ CASE("closed: who may pass keeps its place over a loss") {
   lab.play("BC wait");
 }
 
-CASE("closed: a cool-down is not passed") {
+CASE("closed: an exempt run waits for the end of a cool-down") {
   lab.play("c1 closed 1h; A granted while-closed min-hold=1m; A released");
   const auto busy =
       as<Busy>(lab.acquire('B', asking("while-closed at-once")), "the cool-down was passed");
@@ -129,13 +129,13 @@ CASE("closed: a cool-down is not passed") {
 MUTANT("a cool-down is passed with the closure",
        {"if closed then others = others - 1 end", "if closed then return true end"});
 
-CASE("closed: who may pass takes a free slot only") {
+CASE("closed: an exempt run takes only a free slot") {
   lab.play(
       "AB granted slots=3; c1 closed 1h; C busy slots=3; C granted slots=3 while-closed at-once; "
       "D busy slots=3 while-closed; E busy while-closed");
 }
 
-CASE("closed: closing again replaces the closure that was seen") {
+CASE("closed: a second closing replaces the closure that it saw") {
   lab.play("c1 closed 1h; A queued");
   need(lab.close("c2", 1min, "c0") == ClosureReply::changed, "one was replaced that nobody saw");
   need(lab.close("c2", 1min) == ClosureReply::changed, "one was replaced that nobody saw");
@@ -161,14 +161,14 @@ MUTANT("a late copy closes what was opened", {" or tombstone(id))", ")"});
 MUTANT("an end that has passed is stored", {"(ends <= now or ", "("});
 
 // The closing was given up before its request arrived.
-CASE("closed: a closing that comes after its undoing changes nothing") {
+CASE("closed: a closing that arrives after its cancel changes nothing") {
   lab.play("c1 opened");
   need(lab.close("c1", 1h) == ClosureReply::changed, "it is closed");
   lab.play("c2 closed 1h");
 }
 MUTANT("what was undone before it came is closed", {"if seen then add_tombstone(seen, 2) end", ""});
 
-CASE("closed: the history lists it") {
+CASE("closed: the history lists the closure") {
   lab.play("c1 closed 1h");
   lab.acquire('A', asking("at-once"));
   lab.play("5s pass; c1 opened");
@@ -181,7 +181,7 @@ CASE("closed: the history lists it") {
   need(lab.inspect().counters.runs == 0, "it is counted as a run");
 }
 
-CASE("closed: with a full memory it can be opened but not closed") {
+CASE("closed: with memory full a lock can be opened but not closed") {
   lab.play("A granted; memory full");
   const std::string before = lab.fingerprint();
   bool refused = false;
@@ -196,19 +196,19 @@ CASE("closed: with a full memory it can be opened but not closed") {
       "memory free");
 }
 
-CASE("closed: force-unlock does not open it") {
+CASE("closed: force-unlock does not open the lock") {
   lab.play("c1 closed 1h");
   as<lock::NotHeld>(lab.force('A'), "the closure is a holder");
   need(lab.inspect().closure.has_value(), "it is open");
 }
 MUTANT("a closed lock is held to an operator", {"{}, not some_holder()", "{}, n_holders() == 0"});
 
-CASE("closed: what is done is done") {
+CASE("closed: finished work counts as done") {
   lab.play("A granted once=k; c1 closed 1h; A marked once=k; B done once=k");
 }
 
 // What runs now counts when it succeeds.
-CASE("closed: what runs is not forgotten") {
+CASE("closed: forget does not remove the success of a current run") {
   lab.play(
       "A granted once=k; c1 closed 5s; all forgotten; A marked once=k; "
       "B granted at-once while-closed once=l");
@@ -218,7 +218,7 @@ MUTANT("what runs is forgotten", {" - (closed_until() and 1 or 0)", ""});
 MUTANT("a closure that has ended counts as a run",
        {"(closed_until() and 1", "(held_until('~closed') and 1"});
 
-CASE("closed: its keys end") {
+CASE("closed: the keys of a closure expire") {
   lab.play("c1 closed 30d; 29d pass");
   need(lab.inspect().closure.has_value(), "it was open too early");
   lab.pass(24h);
@@ -227,7 +227,7 @@ CASE("closed: its keys end") {
   need(lab.cli({"KEYS", "rlock:*"}).empty(), "keys stay: " + lab.cli({"KEYS", "rlock:*"}));
 }
 
-CASE("closed: one that may not pass takes no place of one that may") {
+CASE("closed: an ordinary waiter does not overtake an exempt one") {
   lab.play(
       "c1 closed 1h; A queued; B granted while-closed; C queued supersede=1 while-closed; "
       "D queued supersede=2; E queued while-closed; EAD wait; B released; E holds; "
@@ -235,11 +235,11 @@ CASE("closed: one that may not pass takes no place of one that may") {
 }
 
 // Its reply was lost.
-CASE("closed: with a full memory it can be opened twice") {
+CASE("closed: with memory full a lock can be opened twice") {
   lab.play("c1 closed 1h; memory full; c1 opened; c1 opened; memory free");
 }
 
-CASE("closed: closing serves one that may pass where a lease has ended") {
+CASE("closed: closing serves an exempt waiter if a lease has expired") {
   lab.play("A granted ttl=10s; B queued while-closed; 10s pass; c1 closed 1h; B holds; B woken");
 }
 

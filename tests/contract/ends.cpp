@@ -40,13 +40,13 @@ MUTANT("no tombstones",
         ""});
 MUTANT("an ended owner acquires a lock", {"local ended = ended_reply()", "local ended = nil"});
 
-CASE("a repeated release succeeds and frees nobody else") {
+CASE("a repeated release succeeds and frees no other owner") {
   lab.play(
       "A granted; A released; B granted; B released; A released: released; C granted; "
       "A released: released; C holds");
 }
 
-CASE("a holder that was forced out cannot renew, nor after its lease lapsed") {
+CASE("a holder of a broken lock cannot renew, even after its lease expired") {
   lab.play("A granted; all forced; A woken; A lost: forced; A released: forced; A lost: forced");
 
   lab.play("B granted; all forced; 40s pass; B lost: forced");
@@ -59,7 +59,7 @@ MUTANT("a revoked holder that lapsed is recorded as expired",
 MUTANT("a revoked holder is released like any other",
        {"local forced = line.state == 'revoked'", "local forced = false"});
 
-CASE("an ended lease comes back only where nobody had it since") {
+CASE("an expired lease is restored only if no other client held the lock since") {
   lab.play("A granted; 31s pass; A put back; A holds; 31s pass; B granted");
   need(as<Lost>(lab.renew('A', lab.token('A')), "renewed though B has it").by.has_value(),
        "by nobody");
@@ -69,13 +69,13 @@ MUTANT("put back although taken since", {"if since > token then return 'taken' e
 MUTANT("an ended lease is extended",
        {"held and held > now and extend(held)", "held and extend(held)"});
 
-CASE("a lease that was put back and then deleted is lost") {
+CASE("a lease that was restored and then deleted is lost") {
   lab.play("A granted; 31s pass; A renewed; holders deleted; A lost: deleted");
 }
 MUTANT("one that is put back stays expired", {"  call('ZREM', RELEASED, owner)\n", ""});
 
 // It had asked again since it lost the lock with the server's data.
-CASE("a lease is put back in the place of a position in the queue") {
+CASE("a lease is restored although its owner waits in the queue") {
   const lock::Token token = lab.granted('A', asking("slots=2"));
   lab.play(
       "data lost; 1s pass; BC granted slots=2 ttl=5s; A queued slots=2; 6s pass; "
@@ -86,7 +86,7 @@ MUTANT("one that is put back stays in the queue",
        {"  dequeue(owner)\n  store_holder", "  store_holder"});
 
 // A holder that renews rarely learns by its next renewal who broke its lock.
-CASE("a holder with a long lease learns late that it was forced out") {
+CASE("a holder with a long lease learns late that its lock was broken") {
   lab.play(
       "A granted ttl=1h; all forced now; 20m pass; B granted; B released; "
       "A lost: forced ttl=1h");
@@ -138,7 +138,7 @@ MUTANT("a renewal does not bring the line back", {"line = line_again()", ""});
 MUTANT("the run of a deleted line is freed at once",
        {"responsive = cools and '0' or RLOCK_RUN", "responsive = '0'"});
 
-CASE("a flushed lock is put back unless another was granted") {
+CASE("a flushed lock is restored unless another client was granted it") {
   lock::Token token = lab.granted('A');
   lab.play("data lost; 0s pass; A put back; A holds; A released");
   lock::Token next = lab.granted('B');
@@ -162,7 +162,7 @@ MUTANT("the operator's note is ignored",
        {"if call('HEXISTS', WHO, '!' .. owner) == 1 then return 'forced' end", ""});
 
 // A renewal without the token (`rlock renew --owner`) never puts back.
-CASE("without a token nothing is put back") {
+CASE("without a token nothing is restored") {
   lab.play("A granted; 31s pass");
   need(as<Lost>(lab.renew('A', {}), "put back without a token").how == LostHow::expired,
        "not reported as expired");
@@ -171,7 +171,7 @@ MUTANT("put back without a token",
        {"if token == 0 then return end_kind and 'expired' or 'deleted' end", ""});
 
 // A caller that sends it has it from elsewhere, or mistyped it.
-CASE("a token that was never issued is not put back") {
+CASE("a token that was never issued is not restored") {
   constexpr lock::Token kWrong{9'007'199'254'740'991};
   need(as<Lost>(lab.renew('A', kWrong), "put back").how == LostHow::unissued,
        "not for that reason");
@@ -232,7 +232,7 @@ MUTANT("a live run is released by its id", {"if held_now and by_id and line.resp
                                             ""});
 
 // The lease of a revoked holder lapsed, and its release came late.
-CASE("of two ends of an owner the later time stays") {
+CASE("the later of two ends of an owner stays") {
   lab.play("A granted; all forced; 31s pass");
   lab.cancel('Z');  // sweeps
   lab.play("50s pass; A released: forced; 11s pass");
@@ -259,7 +259,7 @@ MUTANT("a changed record is not stored",
        {"if args.store_record then line.record = record end", ""});
 
 // Nobody starts beside the revoked holder until it confirmed or its lease ended.
-CASE("a revoked holder counts until it confirms or its lease ends") {
+CASE("the holder of a broken lock counts until it confirms or its lease expires") {
   lab.play("A granted; B queued");
   const auto forced = as<lock::Forced>(lab.force(), "not forced");
   need(forced.broken.size() == 1 && forced.unconfirmed.size() == 1 && !forced.next,
@@ -276,7 +276,7 @@ MUTANT("a second force-unlock frees the revoked holder",
         "line.responsive ~= '0' and line.state ~= 'revoked' and not args.now"});
 
 // The grant was revoked while the claim's reply was under way: the claim does not stand.
-CASE("a grant revoked before the claim is gone") {
+CASE("a grant broken before its claim is gone") {
   lab.play(
       "A granted; B queued; A released; all forced; B ended: forced; C queued; B cancelled; "
       "C holds");
@@ -285,7 +285,7 @@ MUTANT("a revoked grant is claimed",
        {"if line.state == 'revoked' then return {'gone'", "if false then return {'gone'"});
 
 // Its lease ends in the very acquire that comes to claim it.
-CASE("a revoked grant that lapsed is gone for the acquire that finds it") {
+CASE("a broken grant that expired is gone for the acquire that finds it") {
   lab.play(
       "A granted; B queued; A released; all forced; 2s pass; B ended: forced; nobody holds; "
       "nobody waits");
@@ -299,7 +299,7 @@ CASE("a grant that was broken before its claim ran nothing") {
 MUTANT("a broken grant counts as a run", {"or line.unclaimed or", "or"});
 
 // One script sweeps so many that its own lease is not among them.
-CASE("an owner whose lease has ended is no holder, however many wait to be swept") {
+CASE("an owner whose lease expired is no holder, however many entries wait to be swept") {
   lab.play("A granted shared");
   const lock::Token first = lab.token('A');
   lab.cli({"EVAL", R"(for i = 1, 300 do
@@ -314,7 +314,7 @@ CASE("an owner whose lease has ended is no holder, however many wait to be swept
 MUTANT("a lease that has ended is claimed",
        {"(held or 0) > now and claim(held)", "held and claim(held)"});
 
-CASE("a holder that no process renews is freed at once") {
+CASE("force-unlock frees a lock that no process renews immediately") {
   lab.play("A granted unrenewed; B queued");
   const auto forced = as<lock::Forced>(lab.force(), "not forced");
   need(forced.unconfirmed.empty(), "a holder without renewal counts on");
@@ -337,7 +337,7 @@ MUTANT("the token of a holder that is to be broken is not checked",
 
 // The reply was lost, the request came again: the reply says what it did, and it is done to nobody
 // else.
-CASE("a repeated force-unlock or removal succeeds and hits nobody else") {
+CASE("a repeated force-unlock or removal succeeds and hits no other owner") {
   lab.play("A granted; BC queued");
   for (int time = 1; time <= 2; ++time) lab.play("C removed");
   const auto first = as<lock::Forced>(lab.force('A', {}, ForceWhen::now), "not forced");
@@ -348,7 +348,7 @@ CASE("a repeated force-unlock or removal succeeds and hits nobody else") {
 }
 
 // One operator has revoked it; another does not wait for the holder.
-CASE("force-unlock: who frees a revoked hold is named, and may repeat it") {
+CASE("force-unlock: a second operator who frees a broken lock is named, and may repeat it") {
   lab.play("A granted; all forced");
   for (int time = 1; time <= 2; ++time) {
     as<lock::Forced>(lab.force('A', {}, ForceWhen::now, "by another"), "denied");
@@ -374,7 +374,7 @@ MUTANT("an operator's note goes with an earlier tombstone",
        {"if not (held_until(owner) or queue_ticket(owner)) then call('HDEL'",
         "if true then call('HDEL'"});
 
-CASE("a release without a result ends the hold") {
+CASE("a release without a result ends the lease") {
   lab.play("A granted");
   lab.raw(&redis::Scripts::release,
           {"owner", Lab::owner('A').text(), "entry", "0", "how", "released"});

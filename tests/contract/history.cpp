@@ -47,7 +47,7 @@ CASE("history: lost and forced runs are listed") {
        "one that never confirmed is not listed");
 }
 
-CASE("history: a run whose hold the server has lost is listed as lost") {
+CASE("history: a run whose lease the server has lost is listed as lost") {
   lab.play("A granted; 5s pass; data lost; 0s pass; B granted");
   lab.ends_run('A');
   const auto row = run_at(lab.history(), 0);
@@ -99,7 +99,7 @@ CASE("history: an unclaimed grant is not listed as a run") {
   lab.play("A granted; B queued; A released; 3s pass; C granted; rows released -");
 }
 
-CASE("history: capped and expiring") {
+CASE("history: the list is capped and expires") {
   for (int i = 0; i < 120; ++i) {
     char owner = static_cast<char>('A' + i % 26);
     lab.play("released deleted");
@@ -139,7 +139,7 @@ CASE("counts: a repeated release counts once") {
   need(!lab.inspect().last_success, "a repeated release is a success");
 }
 
-CASE("counts: runs that died, lost the lease or were forced out") {
+CASE("counts: runs that died, lost the lease or were broken are counted") {
   lab.play("A granted; 31s pass; B granted; counts 1 1 1 0 1");
   need(lab.inspect().last_failure->result == "expired", "not how it was lost");
   lab.play("all forced; B exit:0; counts 2 2 2 0 2");
@@ -155,7 +155,7 @@ MUTANT("a run that lost its lease is no loss",
 MUTANT("a forced run that ends with 0 is a success",
        {"if released and result == 'exit:0' then", "if result == 'exit:0' then"});
 
-CASE("counts: skips") {
+CASE("counts: skipped runs are counted") {
   lab.play(
       "A granted; B busy; C queued; C times out; D queued; D cancelled; counts 0 0 0 2 0; "
       "E busy; E busy; counts 0 0 0 3 0; B busy; counts 0 0 0 4 0");
@@ -214,7 +214,7 @@ MUTANT("the record is read as words",
        {"string.gmatch(string.sub(text, 1, bar - 1),", "string.gmatch(text,"});
 
 // Its lease has ended, and is put back: that is one run, which is counted once.
-CASE("ends: a lease that is put back leaves one run") {
+CASE("ends: a lease that is restored leaves one run") {
   lab.play("A granted once=k tries=2");
   for (int i = 0; i < 3; ++i) {
     lab.play("31s pass; A put back once=k tries=2; rows expired -; counts 1 1 1 0 1");
@@ -255,7 +255,7 @@ MUTANT("a late success is not listed",
        {"  record_run(owner, {token = number,", "  local _ = ({token = number,"});
 
 // The end of the outer run is that of the run, however those that are nested in it end.
-CASE("ends: the outer run's end is that of the run") {
+CASE("ends: the end of the outer run is the end of the run") {
   lab.play(
       "A granted once=k tries=2; A inner renewed; A fails once=k tries=2; "
       "A fails once=k tries=2; 31s pass; B granted once=k tries=2; B inner renewed; "
@@ -287,7 +287,7 @@ MUTANT("a success after the entry's lease is not marked",
         "(repeated or not live_entries(line)['0']) and mark_before() or"});
 
 // It returned 0, maybe half-way: neither a success nor a failure.
-CASE("ends: one that was asked to stop has neither succeeded nor failed") {
+CASE("ends: a run that was asked to stop has neither succeeded nor failed") {
   const lock::Token token = lab.granted('A', asking("once=k tries=1"));
   lab.ends('A', {{lock::OnceKind::key, "k", 0ms, 1}, 0ms, token, false, {}}, "stopped");
   lab.play("rows released stopped; counts 1 0 0 0 0");
@@ -297,7 +297,7 @@ CASE("ends: one that was asked to stop has neither succeeded nor failed") {
 MUTANT("one that was asked to stop has failed", {"and note ~= 'stopped' and", "and"});
 
 // The words of a line that the server has lost.
-CASE("ends: what a put-back restores") {
+CASE("ends: a restored lease has all that the run asked for") {
   lab.play(
       "A granted once=k tries=1 rows=0; data lost; 1s pass; "
       "A renewed once=k tries=1 rows=0; 31s pass; B refused once=k tries=1");
@@ -389,7 +389,7 @@ MUTANT("a run that died ran until its lease ended",
 MUTANT("those who look do not see who failed", {"failed_record = failed_record(rows),", ""});
 
 // Whatever became of its hold meanwhile.
-CASE("ends: of a hold that nobody has swept those see what happened who look") {
+CASE("ends: an expired lease is shown as ended before a script sweeps it") {
   lab.play("A granted; B queued; A exit:0; 3s pass");
   need_unseen(lab, "rows released exit:0; counts 1 0 0 0 0");  // nobody claimed the grant
 
@@ -411,7 +411,7 @@ MUTANT("those who look see rows that the run does not want",
        {"4 or 0), memory.keep)", "4 or 0), 100)"});
 
 // Those who look also find the row that a second end replaces.
-CASE("ends: a run whose lease was put back after days has one end") {
+CASE("ends: a run whose lease was restored after days has one end") {
   lab.granted('A');
   for (int i = 0; i < 2; ++i) lab.play("24h pass; A put back");
   lab.pass(31s);

@@ -18,7 +18,7 @@ Ask asks(const std::string& key) {
   return ask;
 }
 
-CASE("once: what succeeded is done for the next with the same key or period") {
+CASE("once: a success counts as done for the next run with the same key or period") {
   lab.play("A granted day=2026-11-22; 20s pass; A marked day=2026-11-22; 3s pass");
   const auto already = as<AlreadyDone>(lab.acquire('B', asking("day=2026-11-22")), "it is to run");
   need(already.took == 20s && already.record == "record of A" && already.token == lab.token('A'),
@@ -42,7 +42,7 @@ CASE("once: done is decided before anything else") {
 MUTANT("it is decided after room and the queue", {"or settle_if_done() or (held", "or (held"});
 
 // A distance: what was granted after one asked, or had asked less than that before.
-CASE("once: a distance counts from when each one asked") {
+CASE("once: a distance counts from the time when each run asked") {
   lab.play(
       "A granted within=12h asked=1h; B queued within=12h; 20s pass; "
       "A marked within=12h asked=1h; B done within=12h asked=20s; 10h59m pass; "
@@ -83,7 +83,7 @@ MUTANT("skips are not counted as done",
        {"count_skip(record, not (kind == 4 and note) and ended_as(kind))", "count_skip(record)"});
 
 // At most 64 a script; the next one is woken for the rest.
-CASE("once: however many are done, at most 64 leave in one script") {
+CASE("once: at most 64 waiters whose work is done leave in one script") {
   lab.play("A granted once=k; B queued once=k");
   constexpr const char* kScript = R"(
     local clock = redis.call('LRANGE', 'clock', 0, 1)
@@ -113,7 +113,7 @@ void marked_by_another(Lab& lab, const std::string& key) {
 }
 
 // A mark that came between the grant and the claim, such as from the other servers of a quorum.
-CASE("once: a grant is not claimed when it is done by then") {
+CASE("once: a grant is not claimed if the work is done by then") {
   lab.play("A granted once=k; B queued once=k; C queued; A released; B holds");
   marked_by_another(lab, "k");
   lab.play("B done once=k; C holds; C released");
@@ -128,7 +128,7 @@ MUTANT("the next is not admitted in the place of one that is done",
 MUTANT("the running hold counts as a grant to be claimed",
        {"not (line and line.state ~= 'granted')", "true"});
 
-CASE("once: the lock is not handed over to one that is done") {
+CASE("once: the lock is not handed over to a waiter whose work is done") {
   lab.play("A granted; B queued once=k; C queued");
   marked_by_another(lab, "k");
   lab.play("A released; C holds; B done once=k");
@@ -136,7 +136,7 @@ CASE("once: the lock is not handed over to one that is done") {
 MUTANT("the lock is handed to a waiter whose work is done",
        {"local verdict = work and", "local verdict = false and"});
 
-CASE("once: repeated requests mark once") {
+CASE("once: repeated requests record one success") {
   const Token token = lab.granted('A', asking("once=k"));
   need(lab.granted('A', asking("once=k")) == token, "a resent acquire is another");
   lab.play(
@@ -149,7 +149,7 @@ MUTANT("a resent release is marked anew",
        {"if token <= memory.forgotten then return '' end", ""});
 
 // Runs nested in it go on: it has ended, though the lock is not free yet.
-CASE("once: a run has ended though nested ones go on") {
+CASE("once: a run has ended although nested runs continue") {
   lab.play(
       "A granted once=k tries=9; A inner renewed; A marked once=k tries=9; "
       "A marked once=k tries=9; B done once=k tries=9; A holds");
@@ -175,7 +175,9 @@ MUTANT("the end of an owner does not bar its mark",
        {"if end_kind and end_kind > 1 then return ended_as(end_kind) end", ""});
 
 // A lease that was lost counts only where nobody can have had the lock since.
-CASE("once: a lost lease is marked only where no other was granted since") {
+CASE(
+    "once: the success of a lost lease is recorded only if no other run was granted the lock "
+    "since") {
   lab.play(
       "A granted once=k; 31s pass; A marked once=k; B done: A once=k; all forgotten; "
       "C granted once=k; 31s pass; D granted once=k; C unmarked once=k; D released; "
@@ -189,13 +191,13 @@ MUTANT(
 MUTANT("a late success is not marked", {"return note_outcome(nil)", "return ''"});
 
 // By a client whose clock is older than the server's.
-CASE("once: a mark of one that asked before 1970 is read") {
+CASE("once: a success of a run that asked before 1970 is read") {
   Ask ask = asking("once=k");
   ask.asked = 24h * 36'500;
   lab.play("A runs", ask);
   lab.play("B done once=k");
 }
-CASE("once: what is forgotten stays forgotten") {
+CASE("once: forgotten work stays forgotten") {
   lab.play(
       "A runs once=one; B runs once=two; one forgotten 1 0 0; one forgotten 0 0 0; "
       "three forgotten 0 0 0; C granted once=one");
@@ -212,7 +214,7 @@ MUTANT("forget says nothing to other servers",
 MUTANT("forget forgets what runs now",
        {"then return line.token - 1 end", "then return math.max(memory.last, now_us) end"});
 
-CASE("once: what runs alone counts, also where the lease of another has ended unnoticed") {
+CASE("once: forget considers only current holders, even before an expired lease is swept") {
   lab.play(
       "A granted slots=2 ttl=1s; B granted slots=2 once=k; 2s pass; all forgotten; B marked "
       "once=k");
@@ -220,7 +222,7 @@ CASE("once: what runs alone counts, also where the lease of another has ended un
 MUTANT("a lease that has ended runs on",
        {"call('ZCOUNT', HOLDERS, '(' .. now, '+inf')", "n_holders()"});
 
-CASE("once: many marks that have expired are removed with the next") {
+CASE("once: the next success removes many that have expired") {
   lab.play("A granted once=k");
   lab.cli({"EVAL",
            "for i = 1, 9000 do redis.call('HSET', KEYS[1], 'per:' .. i, 'kept=1 ended=1 | x') end",
@@ -242,7 +244,7 @@ CASE("once: a server forgets the failures that others have forgotten, and no lat
 MUTANT("failures are not forgotten as others have",
        {"or mark.failures > 0 and mark.failed * 1000", ""});
 
-CASE("once: after so many failures nobody tries again") {
+CASE("once: after so many failures no run tries again") {
   lab.play(
       "A granted day=2026-11-22 tries=2; A fails day=2026-11-22 tries=2; "
       "B granted day=2026-11-22 tries=2; C queued day=2026-11-22 tries=2; "
@@ -307,7 +309,7 @@ MUTANT("the marks have no end",
        {"if call('PTTL', ONCE) < mark.kept - now then call('PEXPIREAT', ONCE, int(mark.kept)) end",
         ""});
 
-CASE("once: of a thousand keys the one asked for the longest time ago goes") {
+CASE("once: of a thousand keys the least recently used one is dropped") {
   lab.play("A runs once=first; 1s pass; B runs once=second; C runs day=2026-11-22");
   constexpr const char* kScript = R"(
     local mark = redis.call('HGET', KEYS[1], 'key:second')
@@ -335,7 +337,7 @@ MUTANT("marks that are over stay",
         "(mark.kept or 0) <= now then"});
 
 // Neither a failure nor what is forgotten pushes out what was done.
-CASE("once: failures and what is forgotten push out no mark") {
+CASE("once: failures and forgotten work displace no success") {
   lab.play("A runs once=first");
   constexpr const char* kFill = R"(
     local mark = redis.call('HGET', KEYS[1], 'key:first')
@@ -370,7 +372,7 @@ CASE("once: forget says what it removed") {
 }
 
 // The memory lives as long as the longest lease.
-CASE("once: forget leaves the memory its life") {
+CASE("once: forget does not shorten the life of the records") {
   lab.play("A granted once=k ttl=60d; B queued");
   for (bool one : {true, false}) {
     lab.pass(2h);
@@ -383,13 +385,13 @@ MUTANT("forget shortens the life of the memory",
        {"math.max(now, last_lease, memory.lasts)", "math.max(now, memory.lasts)"});
 
 // A clock that was set back must not have everything done for months.
-CASE("once: a mark of the future is ignored") {
+CASE("once: a success in the future is ignored") {
   lab.play("A runs within=1h; -2h pass; B granted within=1h; B released");
 }
 MUTANT("a mark of the future counts",
        {"if mark.granted > now + work.span then return false end", ""});
 
-CASE("once: with memory full it is marked, and found") {
+CASE("once: with memory full a success is recorded and found") {
   lab.play(
       "A runs once=k; B granted once=other; memory full; C done once=k; "
       "B marked once=other; memory free");
@@ -397,7 +399,7 @@ CASE("once: with memory full it is marked, and found") {
 MUTANT("what is done needs memory", {" or done_reply() then touch() end", " then touch() end"});
 
 // A run without these options leaves nothing of the kind, and neither does one of another kind.
-CASE("once: nothing is remembered of other runs") {
+CASE("once: runs without these options leave no record") {
   lab.play("A granted; A exit:0; B granted once=k; B fails once=k");
   need(lab.cli({"EXISTS", lab.key("once")}) == "0", "something is remembered");
 }

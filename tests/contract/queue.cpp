@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-CASE("first come, first served, tokens increase") {
+CASE("waiters are served in order of arrival, and tokens increase") {
   lock::Token last = lab.granted('A');
   lab.play("BCD queued; BCD wait");
   for (char owner : {'B', 'C', 'D'}) {
@@ -84,7 +84,7 @@ CASE("a waiter that is late by half of its slice is shown as silent") {
 MUTANT("a silent waiter is not shown", {"silent > 5000 * slices * 3 / 2 and silent or 0", "0"});
 
 // 10,000 waiters died; the one alive behind them is served at once.
-CASE("the one alive behind 10,000 dead is served at once") {
+CASE("a live waiter behind 10,000 dead ones is served immediately") {
   lab.play("A granted; B queued; B cancelled");
   constexpr const char* kCrowd = R"(
     for i = 1, 10000 do
@@ -109,7 +109,7 @@ CASE("a new head is woken once") {
 MUTANT("the new head is not remembered", {"memory.head = head or NOBODY", ""});
 
 // The hand-over's receiver is dead.
-CASE("the receiver of a hand-over dies") {
+CASE("if the receiver of a hand-over dies, the next waiter is served") {
   lab.play("A granted; BC queued; A released; C woken");
   const auto waiting = lab.queued('C');
   need(waiting.position == 1 && waiting.look_again && *waiting.look_again <= 2s, "looks too late");
@@ -121,7 +121,7 @@ MUTANT("an ended lease is not swept", {"math.min(first_end_before, first_beat, f
                                        "math.min(first_beat, first_tombstone)"});
 
 // Holder and head die together: the next waiter finds out by itself.
-CASE("holder and head die") {
+CASE("if holder and head die, the next waiter is served") {
   lab.play("A granted; B queued");
   const auto waiting = lab.queued('C');
   need(waiting.look_again && *waiting.look_again <= 30s + 50ms, "looks too late");
@@ -130,7 +130,7 @@ CASE("holder and head die") {
   lab.play("2001ms pass; C granted");
 }
 
-CASE("an ended lease serves the head") {
+CASE("an expired lease serves the head") {
   lab.granted('A');
   const auto waiting = lab.queued('B');
   need(waiting.look_again == 30s, "the head does not know when the lease ends");
@@ -138,7 +138,7 @@ CASE("an ended lease serves the head") {
 }
 
 // Waiters of a dead host vanish by themselves.
-CASE("dead waiters vanish") {
+CASE("dead waiters are removed") {
   lab.play("A granted; B queued; 10s pass; C queued; 6s pass; C waits; A released; C holds");
 }
 MUTANT("a dead head is served",
@@ -148,7 +148,7 @@ MUTANT("a dead head is served",
        {"math.floor(beat_ends) - now <= 15000 * (slices_of(beat_ends) - 1)", "false"});
 
 // As long as the clock shows the very millisecond in which its heartbeat ends it is in time.
-CASE("a waiter that asks in the last millisecond of its heartbeat keeps its place") {
+CASE("a waiter that asks in the last millisecond of its heartbeat keeps its position") {
   lab.play("A granted ttl=60s");
   const lock::Ticket place = lab.queued('B').ticket;
   lab.play("1s pass; C queued; 14s pass");
@@ -161,7 +161,7 @@ MUTANT("a heartbeat in its last millisecond is swept",
         "if ticket and tonumber(call('ZSCORE', ALIVE, owner)) > now then beat(owner) end"});
 
 // One missed claim costs nothing, the second one the place.
-CASE("one missed claim keeps the place, a second does not") {
+CASE("a waiter keeps its position after one missed claim, not after two") {
   lab.granted('A');
   Ask again;
   again.ticket = lab.queued('B').ticket;
@@ -192,7 +192,7 @@ CASE("a wake before the block is not lost") {
 }
 
 // Else the dead are no longer found, and their lines stay.
-CASE("the queue lives as long as the lines of those who wait") {
+CASE("the queue lives as long as the records of its waiters") {
   const auto end = [&](const char* suffix) { return lab.end_of(suffix); };
   auto check = [&](const std::string& when) {
     const bool lives = end("queue") >= end("who") && end("alive") >= end("who");
@@ -224,7 +224,7 @@ MUTANT("a waiter is not woken by its own request",
        {"not (ticket and queue_ticket(owner)) and owner", "owner"});
 
 // And once more, which the server granted the lock but did not reach.
-CASE("waiters whose lines were deleted keep their places") {
+CASE("waiters whose records were deleted keep their positions") {
   lab.granted('A');
   Ask again;
   again.ticket = lab.queued('B').ticket;
@@ -241,7 +241,7 @@ MUTANT("the line of a waiter does not come back",
        {"write_line(owner, new_line('waiting')) end  -- it", "end  -- it"});
 
 // Else it is lost at its first renewal.
-CASE("after a claim the lines live as long as the lease") {
+CASE("after a claim the records live as long as the lease") {
   lab.play("A granted; B queued ttl=10m; A released; B granted ttl=10m");
   const auto end = [&](const char* suffix) { return lab.end_of(suffix); };
   for (const char* suffix : {"holders", "limits", "who"}) {
@@ -249,7 +249,7 @@ CASE("after a claim the lines live as long as the lease") {
   }
 }
 
-CASE("the memory lives 30 days from the last use") {
+CASE("the records of a lock expire 30 days after its last use") {
   lab.play("A granted; A released; 2h pass; B granted; B released");
   const int64_t days = 24 * 3'600'000;
   for (const char* suffix : {"meta", "history"}) {
@@ -268,7 +268,7 @@ MUTANT("the memory ends before the lease",
        {"math.max(now, last_lease, memory.lasts)", "math.max(now, memory.lasts)"});
 
 // One holder goes on while waiters come, replace one another, and die.
-CASE("those who came and went leave nothing behind one who stays") {
+CASE("runs that came and went leave nothing behind while one stays") {
   lab.granted('A');
   Ask ask;
   ask.supersede = lock::Supersede{};
@@ -344,7 +344,7 @@ int64_t beat_end(Lab& lab, char owner) {
   return std::stoll(lab.cli({"ZSCORE", lab.key("alive"), Lab::owner(owner).text()}));
 }
 
-CASE("slices and heartbeats grow with the place in the queue") {
+CASE("slices and heartbeats grow with the position in the queue") {
   struct Row {
     int before;
     Millis slice;
@@ -383,7 +383,7 @@ int calls(Lab& lab, const std::string& command) {
   return at == std::string::npos ? 0 : std::stoi(stats.substr(at + mark.size()));
 }
 
-CASE("the heartbeat of a waiter at rest is one write") {
+CASE("the heartbeat of an idle waiter is one write") {
   lab.play("A granted ttl=1h");
   crowd(lab, 300);
   const lock::Queued usual = lab.queued('B');
@@ -428,7 +428,7 @@ CASE("a renewal moves the ends of the keys once an hour") {
 MUTANT("each renewal moves the ends of the keys",
        {"call('HSET', key, field, text) == 1", "call('HSET', key, field, text) >= 0"});
 
-CASE("a waiter at rest keeps its place with a heartbeat, which changes nothing else") {
+CASE("an idle waiter keeps its position by a heartbeat, which changes nothing else") {
   lab.play("A granted ttl=1h");
   crowd(lab, 300);
   lab.queued('B');
@@ -476,7 +476,7 @@ MUTANT("a heartbeat names the cool-down", {"string.gsub(first[1], '^~', '')", "f
 MUTANT("a heartbeat names no closure",
        {"if closed then holder, ends", "if false then holder, ends"});
 
-CASE("a waiter asks where a heartbeat is not enough") {
+CASE("a waiter asks if a heartbeat is not enough") {
   const auto asks = [&](char owner) {
     return std::holds_alternative<lock::RetryNow>(lab.heartbeat(owner));
   };
@@ -517,7 +517,7 @@ MUTANT("a heartbeat is enough for one whose heartbeat was deleted",
 MUTANT("a heartbeat does not read the form",
        {"if tonumber(call('HGET', META, 'form') or 0)", "if 1"});
 
-CASE("waiters at rest keep the keys alive") {
+CASE("idle waiters keep the keys alive") {
   lab.play("A granted ttl=1h");
   crowd(lab, 300, "60000.75");
   lab.queued('B');
@@ -531,7 +531,7 @@ CASE("waiters at rest keep the keys alive") {
   }
 }
 
-CASE("a waiter at rest keeps its place with memory full, too") {
+CASE("an idle waiter keeps its position with memory full") {
   lab.play("A granted ttl=1h");
   crowd(lab, 300);
   lab.queued('B');
@@ -541,7 +541,7 @@ CASE("a waiter at rest keeps its place with memory full, too") {
 }
 
 // By now they know of every dead waiter and every lease that ended.
-CASE("waiters at rest sweep the dead and serve the head") {
+CASE("idle waiters sweep dead waiters and serve the head") {
   lab.play("A granted ttl=60s; B queued");
   crowd(lab, 300);
   lab.play("C queued; 15s pass");
@@ -553,7 +553,7 @@ MUTANT("a heartbeat does not see that a lease has ended", {"  sweep_holders()\n"
 MUTANT("a heartbeat does not see that others have died", {"  sweep_waiters()\n", ""},
        {"if beat_ends <= now then", "if false then"});
 
-CASE("one that comes near the head is woken once") {
+CASE("a waiter that comes near the head is woken once") {
   lab.play("A granted ttl=1h; B queued");
   crowd(lab, 63);
   const lock::Ticket place = lab.queued('C').ticket;
@@ -571,7 +571,7 @@ MUTANT("one that comes near the head is not woken",
 MUTANT("one near the head is woken again and again", {"left_queue == 0 or ", ""},
        {"ends and slices_of(ends) > 1", "ends"}, {"64 - left_queue", "0"});
 
-CASE("one that comes near the head by a hand-over is woken") {
+CASE("a waiter that comes near the head by a hand-over is woken") {
   lab.play("A granted; B queued");
   crowd(lab, 63);
   lab.play("CD queued; A released; BC woken; D asleep; B granted");
@@ -585,7 +585,7 @@ MUTANT("one that comes near the head by a hand-over is not woken",
        {"if ends and slices_of(ends) > 1 then wake(moved[i], 'look') end", ""});
 
 // However many leave at once, and by their death, too.
-CASE("all that come near the head at once are woken") {
+CASE("all waiters that come near the head together are woken") {
   lab.play("A granted ttl=1h");
   crowd(lab, 200, "15000");
   lab.play("BCD queued; 15s pass; A renewed ttl=1h");
@@ -598,7 +598,7 @@ MUTANT("only the last of those that come near the head is woken",
        {"math.max(0, 64 - left_queue)", "64 - 1"});
 
 // B has not asked for a while, C has: C is served, and B keeps its place.
-CASE("a grant goes to one that asked lately, and the others keep their places") {
+CASE("a grant goes to a waiter that asked lately, and the others keep their positions") {
   lab.play("A granted ttl=1h");
   crowd(lab, 200);
   Ask again{.max_queue = 201};
@@ -619,7 +619,7 @@ MUTANT("one that was passed by goes to the tail",
        {"if stamp_of(head) > 0 then add_tombstone(head, 0) end", "add_tombstone(head, 1)"});
 
 // Once the holder's lease is over: the dead cost no claim each.
-CASE("when all but one die at once, that one is served") {
+CASE("the only survivor of a queue is served") {
   lab.granted('A');
   crowd(lab, 3000, "60000.75");
   lab.queued('Z');
@@ -634,7 +634,7 @@ CASE("when all but one die at once, that one is served") {
 }
 MUTANT("dead waiters at rest are granted the lock one by one", {kSilent, "false"});
 
-CASE("a waiter at rest notes its attempts") {
+CASE("an idle waiter notes its attempts") {
   lab.play("A granted ttl=1h");
   crowd(lab, 300);
   for (uint64_t attempt : {1U, 2U, 3U}) {
@@ -713,7 +713,7 @@ CASE("urgent: a thousand queues are served in the order that was promised") {
 MUTANT("an urgent one waits at the end of the queue",
        {"args.earlier and math.max(1, now_us - args.earlier)", "nil"});
 
-CASE("urgent: the ticket that a client brings is not made earlier again") {
+CASE("urgent: the ticket that a client brings is not made earlier a second time") {
   lab.play("A granted; B queued");
   const uint64_t ticket = lab.queued('U', {.urgent = 1h}).ticket.value;
   lab.play("data lost; 1ms pass; B granted");
@@ -724,7 +724,7 @@ MUTANT("an urgent one comes earlier with each loss",
        {"if given_ticket > 0 then return given_ticket end",
         "if given_ticket > 0 then return given_ticket - (args.earlier or 0) end"});
 
-CASE("urgent: who misses a claim twice waits at the end") {
+CASE("urgent: a waiter that misses two claims moves to the end") {
   lab.granted('A');
   const uint64_t ticket = lab.queued('U', {.urgent = 1h}).ticket.value;
   const std::string again = " ticket=" + std::to_string(ticket) + " urgent=1h";
@@ -743,7 +743,7 @@ CASE("first: a waiter is moved to the head, is woken and learns it") {
 }
 
 // Its heartbeat is that of one far behind.
-CASE("first: one from far behind is served next") {
+CASE("first: a waiter from far behind is served next") {
   lab.play("A granted ttl=1h");
   crowd(lab, 300);
   lab.play("B queued; 20s pass; B moved; A released; B holds; B granted");
@@ -751,7 +751,7 @@ CASE("first: one from far behind is served next") {
 MUTANT("one that was moved is sent back to ask again",
        {"beat_ends and math.floor(beat_ends) or", "beat_ends or"});
 
-CASE("first: those that pass a closure stay before it") {
+CASE("first: exempt waiters of a closed lock stay before it") {
   lab.granted('A');
   lab.close("c1", 1h);
   lab.play("BC queued; DE queued while-closed; C moved; DECB wait; E moved; EDCB wait");
@@ -769,7 +769,7 @@ CASE("first: the row of its run says who moved it") {
 }
 MUTANT("nobody learns who moved it", {"line.record = args.record", ""});
 
-CASE("first: with memory full nobody is moved") {
+CASE("first: with memory full no waiter is moved") {
   lab.play("A granted; BC queued; memory full");
   const std::string before = lab.fingerprint();
   bool refused = false;
@@ -782,11 +782,11 @@ CASE("first: with memory full nobody is moved") {
   lab.play("memory free");
 }
 
-CASE("first: the head is served where a lease has ended") {
+CASE("first: the head is served if a lease has expired") {
   lab.play("A granted ttl=10s; BC queued; 10s pass; B moved; B holds");
 }
 
-CASE("urgent: none overtakes more than it may after a clock that was ahead") {
+CASE("urgent: after a clock that was ahead, no run overtakes more than it may") {
   lab.play(
       "60d pass; A granted; A released; -60d pass; B granted ttl=1h; C queued; 5s pass; "
       "D queued urgent=1s; CD wait; E queued urgent=30s; ECD wait");

@@ -47,7 +47,7 @@ MUTANT("the cancel of an unknown owner is forgotten",
        {"  store_stamp(owner, 2 * args.attempt + 1)\n", ""});
 
 // What is known of its attempts outlives the tombstone of an earlier one.
-CASE("a late cancel ends no confirmed hold, also after its tombstone") {
+CASE("a late cancel ends no confirmed lease, even after its tombstone") {
   lab.play(
       "A withdraws attempt=1 ticket=0; A granted attempt=2 ttl=60s; "
       "A renewed attempt=2 ttl=60s");
@@ -111,7 +111,7 @@ MUTANT("a missed write-back is never repeated",
        {"if stamp > 0 or missed then", "if stamp > 0 then"});
 
 // It was issued by a server whose clock is ahead; this one was away when it was granted.
-CASE("a server that was away is given the lease, also by a client whose clock is ahead") {
+CASE("a server that was away gets the lease, even from a client whose clock is ahead") {
   lab.play("A confirmed attempt=1; data lost; 0s pass");
   const lock::Token agreed{lab.token('A').value + 60'000'000};
   as<Lost>(lab.renew('A', agreed), "a token of the future is put back");
@@ -138,7 +138,7 @@ MUTANT("a ticket in the future is accepted",
 MUTANT("a ticket in the future is accepted with a cancel",
        {"set_place(owner, math.min(ticket, now_us))", "set_place(owner, ticket)"});
 
-CASE("a cancel with the ticket 0 keeps no place") {
+CASE("a cancel with the ticket 0 keeps no position") {
   lab.play("A granted attempt=1; B queued attempt=1");
   lab.raw(&redis::Scripts::release, {"owner", Lab::owner('A').text(), "entry", "0", "how",
                                      "yielded", "note", "", "attempt", "1", "ticket", "0"});
@@ -147,7 +147,7 @@ CASE("a cancel with the ticket 0 keeps no place") {
 MUTANT("the ticket 0 is the head of the queue",
        {"if ticket == 0 or not line then", "if not line then"});
 
-CASE("one that cancelled its grant waits as any other") {
+CASE("a client that cancelled its grant waits like any other") {
   lab.play("A granted attempt=1; A withdraws attempt=1 ticket=1000; A waits");
   const std::string line = lab.cli({"HGET", lab.key("who"), Lab::owner('A').text()});
   need((" " + line).find(" token=0 ") != line.npos, "it has a token: " + line);
@@ -178,7 +178,7 @@ CASE("a later confirmed grant counts as a grant") {
 }
 
 // Somebody deleted the first hold by hand.
-CASE("a confirmed grant counts, also where the one before was deleted") {
+CASE("a confirmed grant counts even if the earlier one was deleted") {
   lab.play(
       "A confirmed attempt=1; holders deleted; B confirmed attempt=1; B released; "
       "A lost: taken; A lost: taken shared");
@@ -270,7 +270,7 @@ MUTANT("a mark that is written late has a grant of its own",
         "local since = line and line.since or now"});
 
 // The others granted B the lock; here it waits, since the release of A got lost.
-CASE("a success is marked where the run still waits") {
+CASE("a success is recorded even on a server where the run still waits") {
   const lock::Once once = month("2026-11"), next = month("2026-12");
   lab.play("A confirmed attempt=1; B queued attempt=1 month=2026-11");
   need(marked(lab, 'B', once, {lab.token('A').value + 1000}) == lock::Marked::yes, "not marked");
@@ -287,7 +287,7 @@ MUTANT("an older holder bars the mark",
         "if why then"});
 
 // One that has the lock by one attempt, whose majority has not confirmed it, learns at the next.
-CASE("one that never confirmed its grant learns that it is done") {
+CASE("a client that never confirmed its grant learns that the work is done") {
   const lock::Once once = month("2026-11");
   lab.play(
       "A confirmed attempt=1; 31s pass; B granted attempt=1 month=2026-11; "
@@ -297,7 +297,7 @@ CASE("one that never confirmed its grant learns that it is done") {
 }
 
 // Two of three forgot it; this server was down.
-CASE("what other servers have forgotten is forgotten here, too") {
+CASE("a server forgets what other servers have forgotten") {
   const lock::Once once = month("2026-11");
   const lock::Token token = lab.granted('A', attempt_of(once));
   lab.play("A renewed attempt=1");
@@ -338,7 +338,7 @@ MUTANT("forget of a key keeps to no agreement",
 MUTANT("an agreement of the future is accepted",
        {"math.min(tonumber(token), math.max(memory.last, now_us + 60000000))", "tonumber(token)"});
 
-CASE("after a cancel the waiter keeps its position and is not granted the lock again at once") {
+CASE("after a cancel the waiter keeps its position and is not granted the lock again immediately") {
   lab.play(
       "A granted attempt=1 ticket=1000; B queued attempt=1 ticket=500; "
       "C queued attempt=1 ticket=2000");
@@ -349,7 +349,7 @@ CASE("after a cancel the waiter keeps its position and is not granted the lock a
 }
 MUTANT("after a cancel the waiter is granted the lock at once", {"head == excluded or ", ""});
 
-CASE("the client's ticket decides the order, whatever claims it missed") {
+CASE("the client's ticket decides the order, even after missed claims") {
   lab.play(
       "A granted attempt=1 ttl=60s; B queued attempt=1 ticket=7000; "
       "C queued attempt=1 ticket=6000; CB wait");

@@ -99,7 +99,7 @@ CASE("a head whose heartbeat was deleted is skipped") {
 MUTANT("a head without a heartbeat is served", {"if beat_ends <= now then", "if false then"},
        {"math.floor(beat_ends) - now <= 15000 * (slices_of(beat_ends) - 1)", "false"});
 
-CASE("SCRIPT FLUSH is invisible") {
+CASE("SCRIPT FLUSH goes unnoticed") {
   lab.granted('A');
   lab.cli({"SCRIPT", "FLUSH"});
   lab.queued('B');
@@ -118,7 +118,7 @@ bool has(const std::string& line, const std::string& word) {
 }
 
 // A later version may store more: words `key=value`, which this one keeps.
-CASE("words that this version does not know are kept") {
+CASE("fields that this version does not know are kept") {
   lab.play("A granted ttl=60s");
   add_words(lab, 'A', "shade=new ");
   lab.cli({"HSET", lab.key("meta"), "rank", "5"});
@@ -179,7 +179,7 @@ MUTANT("the form of a lock is changed under its holder",
        {"if memory.form ~= 1 then", "memory.form = 1 if false then"});
 
 // A later version may store a rule that all have to keep: `!word`, and the version that knows it.
-CASE("a lock with a rule that is not known is granted to nobody, and still ends") {
+CASE("a lock with an unknown rule is granted to no client, and its leases still expire") {
   lab.play("A granted; B queued");
   lab.cli({"HSET", lab.key("meta"), "!calendar", "1.4"});
   const Error error = lab.acquire_error('C');
@@ -196,7 +196,7 @@ MUTANT("a rule that is not known is ignored",
 MUTANT("a rule of a waiter that is not known is ignored", {"unknown_rule(line) or", ""});
 
 // Else the row of the run is written, and its counters are lost.
-CASE("a newcomer that meets a rule that is not known sweeps nothing") {
+CASE("a newcomer that meets an unknown rule sweeps nothing") {
   lab.play("A granted; B queued ttl=1h; A released; B granted; C queued; 40s pass");
   lab.cli({"HSET", lab.key("meta"), "!calendar", "1.4"});
   for (char owner : {'B', 'D'}) {
@@ -212,7 +212,7 @@ MUTANT("the owner of a grant that has ended is no newcomer",
        {"not ticket and (held or 0) <= now and", "not ticket and not held and"});
 
 // For each user the server's rules are asked once an hour.
-CASE("what the ACL allows is asked once an hour") {
+CASE("the script asks once an hour what the ACL allows") {
   lab.play("A granted; A released");
   lab.cli({"ACL", "SETUSER", "default", "-lset"});
   lab.play("B granted; B released; 1h1s pass");
@@ -256,7 +256,7 @@ CASE("tokens grow although the clock was ahead") {
 }
 
 // In its first hour, of which there is a longer one here.
-CASE("a clock that begins leaves no key without an end") {
+CASE("a clock near zero leaves no key without an expiry") {
   Lab longer({Mutation{"3600000", "1e14"}});
   need(longer.mutations_applied(), "no place to change");
   longer.play("A granted; A released");
@@ -425,7 +425,7 @@ void play(Lab& lab, const Ask& ask, const std::string& deleted, size_t at) {
   lab.play("all keys end");
 }
 
-CASE("whichever key vanishes, never two hold the lock, and nobody loses its place") {
+CASE("whichever key vanishes, two never hold the lock, and waiters keep their positions") {
   Ask slots, once, supersede, quorum;
   slots.limit = lock::Limit::slots(2);
   once.once = lock::Once{lock::OnceKind::key, "k", {}, {}};
@@ -452,7 +452,7 @@ CASE("whichever key vanishes, never two hold the lock, and nobody loses its plac
   }
 }
 
-CASE("a key that vanished alone is made again with an end") {
+CASE("a single key that vanished is made again with an expiry") {
   for (const char* key : {"who", "queue", "alive"}) {
     lab.play(std::string("data lost; 0s pass; A granted ttl=1h; B queued; ") + key +
              " deleted; C queued; all keys end");
@@ -460,7 +460,7 @@ CASE("a key that vanished alone is made again with an end") {
 }
 
 // Also one that ran empty, or was deleted, and was made again.
-CASE("all keys of a lock have one end after each step") {
+CASE("all keys of a lock expire together after each step") {
   constexpr std::array kKeys{"holders", "limits",   "queue",   "alive",
                              "who",     "released", "history", "meta"};
   using Step = void (*)(Lab&);
@@ -515,7 +515,7 @@ MUTANT("a history that is made again has no end",
        {"if length == 1 then grown[HISTORY] = true end", ""});
 
 // Either it is moved, or nothing is changed.
-CASE("first: where the heartbeats vanished it does not fail half-way") {
+CASE("first: it does not fail half-way if the heartbeats vanished") {
   lab.play("A granted; BC queued; alive deleted");
   const bool moved = lab.move_first('C') == lock::MoveReply::moved;
   lab.play("BC queued");

@@ -19,14 +19,14 @@ CASE("slots fill up and are handed over") {
 }
 MUTANT("a shared holder excludes others", {"others + 1 <= math.min(limit, least)", "others == 0"});
 
-CASE("the least limit rules") {
+CASE("the smallest limit applies") {
   lab.play(
       "A granted slots=3; B granted slots=2; C queued slots=5; B released; "
       "C granted slots=5; D queued");
 }
 MUTANT("the limit of the first holder applies", {"math.min(limit, least)", "limit"});
 
-CASE("where a slot is not known, nobody is given it a second time") {
+CASE("an unknown slot is not granted a second time") {
   lab.play(
       "A granted slots=2; A inner renewed slots=2; who deleted; A inner renewed slots=2; "
       "B queued slots=2; A renewed slots=2 slot=1; B takes: 2 slots=2");
@@ -46,7 +46,7 @@ CASE("the late renewal of a released slot is lost") {
   lab.play("AB granted slots=3; BA released; B lost: released slots=3; nobody holds");
 }
 
-CASE("flushed slots come back, newest first; one newcomer costs one") {
+CASE("flushed slots are restored, newest first; one newcomer costs one") {
   lab.play(
       "ABC granted slots=3; data lost; 1s pass; C put back slots=3 slot=3; "
       "A put back slots=3 slot=1; B put back slots=3 slot=2");
@@ -55,7 +55,7 @@ CASE("flushed slots come back, newest first; one newcomer costs one") {
       "B put back slots=3 slot=2");
 }
 
-CASE("a nested run puts its outer run back too") {
+CASE("a nested run restores its outer run too") {
   lab.play(
       "A granted; data lost; 1s pass; A inner put back; A inner released; A holds; "
       "A extended");
@@ -63,7 +63,7 @@ CASE("a nested run puts its outer run back too") {
 MUTANT("a restored inner run does not restore its outer one",
        {"{['0'] = lease_of(entry), [entry]", "{[entry]"});
 
-CASE("released outside, crashed inside: no entry remains") {
+CASE("no entry remains after a release outside and a crash inside") {
   lab.play(
       "A granted; A inner renewed; A released; A holds; A lost; A ended; 31s pass; A ended; "
       "A lost; nobody holds");
@@ -73,20 +73,20 @@ MUTANT("a release ends the entries of others", {"others[entry] = nil", "others =
 
 // An inner run that is killed keeps a lock of a long ttl for a minute at most.
 // The long lease of the outer run ends with it.
-CASE("when the outer run ends, the inner one's lease is left") {
+CASE("when the outer run ends, the lease of the nested run remains") {
   lab.play("A granted ttl=10m; A inner renewed; A released; A holds; 31s pass; B granted");
 }
 MUTANT("the lease of the outer run outlives it",
        {"store_holder(owner, line, latest)",
         "store_holder(owner, line, math.max(latest, held_until(owner)))"});
 
-CASE("an inner run's lease is short") {
+CASE("the lease of a nested run is short") {
   lab.play("A granted; A inner renewed ttl=1h; A released; 59s pass; B queued; 1s pass; B granted");
 }
 MUTANT("entries without a lease of their own", {"math.min(ttl, INNER_LEASE)", "ttl"});
 
 // An inner run that releases before the outer one has restored its flushed lease.
-CASE("an inner run ends its own entry alone") {
+CASE("a nested run ends only its own entry") {
   lab.play("A granted; A inner renewed; data lost; 1s pass; A inner released; A put back");
 }
 MUTANT("an inner run's end is the outer one's too",
@@ -94,7 +94,7 @@ MUTANT("an inner run's end is the outer one's too",
         "add_tombstone(owner, ended_kind)"});
 
 // The lock counts as held until the last of those who run under it has confirmed.
-CASE("a revoked lock is held until the inner and the outer run confirmed") {
+CASE("a broken lock is held until the nested and the outer run have confirmed") {
   for (auto [first, last] :
        {std::pair{Lab::inner(), Entry::outer()}, {Entry::outer(), Lab::inner()}}) {
     lab.play("A granted; A inner renewed; all forced; A woken");
@@ -113,7 +113,7 @@ MUTANT("the others who run under a revoked lock are not notified",
        {"wake(owner, 'revoked')\n  return", "return"});
 
 // The longest --min-hold of all who run under it counts.
-CASE("an inner run's min-hold counts") {
+CASE("the cool-down of a nested run counts") {
   lab.play(
       "A granted min-hold=5s; A inner renewed min-hold=60s; A inner released; "
       "A renewed min-hold=5s; A released; 59s pass; B queued; 1s pass; B granted");
@@ -126,7 +126,7 @@ CASE("exclusive inside shared is an upgrade") {
 }
 MUTANT("an exclusive run enters a shared lock", {"if line.limit > limit then", "if false then"});
 
-CASE("a short lease does not shorten the keys of a long one") {
+CASE("a short lease does not shorten the expiry of the keys") {
   lab.play("A granted shared ttl=1s; B granted shared ttl=40d; C granted shared ttl=1s");
   for (const char* suffix : {"holders", "limits", "who"}) {
     long long left = std::stoll(lab.cli({"PTTL", lab.key(suffix)}));
@@ -137,7 +137,7 @@ MUTANT("keys expire with the lease that ends first",
        {"call('ZRANGE', HOLDERS, -1, -1, 'WITHSCORES')[2]",
         "call('ZRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2]"});
 
-CASE("min-hold keeps the lock, and the head starts on time") {
+CASE("a cool-down keeps the lock, and the head starts on time") {
   lab.play("A granted min-hold=60s; B queued; 1s pass; A released");
   const auto waiting = lab.queued('B');
   need(waiting.look_again && *waiting.look_again <= 59s, "the head does not know when it ends");
@@ -155,7 +155,7 @@ CASE("a cool-down is broken by its owner, once") {
   need(again.broken.empty() && lab.holders() == "B", "B was broken for A");
 }
 
-CASE("min-hold survives a crash and takes one slot") {
+CASE("a cool-down survives a crash and takes one slot") {
   const Ask slots = asking("slots=2 min-hold=60s");
   lab.play(
       "A granted slots=2 min-hold=60s; 31s pass; B granted slots=2 min-hold=60s; "
@@ -166,7 +166,7 @@ CASE("min-hold survives a crash and takes one slot") {
 MUTANT("no min-hold after a crash", {"        start_cooldown(owner, line)\n", ""});
 
 // Longer than the keys outlive the lease: a holder that crashes leaves it all the same.
-CASE("the keys live as long as a min-hold") {
+CASE("the keys live as long as a cool-down") {
   lab.play("A granted min-hold=40d");
   for (const char* suffix : {"holders", "limits", "who"}) {
     long long left = std::stoll(lab.cli({"PTTL", lab.key(suffix)}));
@@ -177,7 +177,7 @@ CASE("the keys live as long as a min-hold") {
 MUTANT("the keys end before the min-hold",
        {"math.max(now, last_lease, memory.lasts)", "math.max(now, last_lease)"});
 
-CASE("min-hold is no longer where the server's clock is set back") {
+CASE("a cool-down is not longer if the server's clock is set back") {
   lab.play(
       "A granted; -60s pass; A released; nobody holds; B granted min-hold=1s; -60s pass; "
       "B released; 1s pass; C granted");
@@ -185,7 +185,7 @@ CASE("min-hold is no longer where the server's clock is set back") {
 MUTANT("min-hold counts from a future start",
        {"math.min(line.since, now) + line.min_hold", "line.since + line.min_hold"});
 
-CASE("a command that never started has no min-hold") {
+CASE("a command that never started has no cool-down") {
   lab.play("A granted min-hold=60s");
   lab.release('A', lock::Entry::outer(), "exit:127", lock::ReleaseHow::unused);
   lab.play("nobody holds");
@@ -194,12 +194,12 @@ CASE("a command that never started has no min-hold") {
 }
 MUTANT("a run that never started leaves a cool-down", {"if not unused then", "if true then"});
 
-CASE("a grant nobody claimed has no min-hold") {
+CASE("a grant that was never claimed has no cool-down") {
   lab.play("A granted; B queued min-hold=60s; C queued; A released; 2001ms pass; C granted");
 }
 MUTANT("min-hold for an unclaimed grant", {"line.state ~= 'held' or ends <= now", "ends <= now"});
 
-CASE("slots: each holder has the least that is free") {
+CASE("slots: each holder has the lowest free slot") {
   lab.play(
       "A takes: 1 slots=3; A takes: 1 slots=3; B takes: 2 slots=3; C takes: 3 slots=3; "
       "DEF queued slots=3; BA released; slots 1 2 3; D takes: 2 slots=3; E takes: 1 slots=3; "
@@ -215,14 +215,14 @@ MUTANT("the slot of a repeated acquire is another",
         "store_stamp(owner, stamp)\n  return {'granted', token = line.token}"});
 
 // Two that end at once beside a third are followed by two of different slots.
-CASE("slots: those that are granted at once differ") {
+CASE("slots: holders granted at the same time have different slots") {
   lab.play(
       "A granted slots=3 ttl=1h; BC granted slots=3; DE queued slots=3; 10s pass; "
       "DE queued slots=3; 10s pass; DE queued slots=3; 11s pass; F queued slots=3; ADE hold; "
       "slots 1 2 3");
 }
 
-CASE("slots: only of several holders, each within its own limit") {
+CASE("slots: only locks of several holders have slots, each within its own limit") {
   lab.play(
       "A takes: 1 slots=3; B takes: 2 slots=3; A released; C takes: 1 slots=2; BC released; "
       "D takes: 0 shared; E takes: 1 slots=2; DE released; F takes: 0; F released; "
@@ -231,7 +231,7 @@ CASE("slots: only of several holders, each within its own limit") {
 MUTANT("shared holders have slots", {"limit > 1 and limit <= 1024", "limit > 1"});
 MUTANT("exclusive holders have slots", {"limit > 1 and limit <= 1024", "limit <= 1024"});
 
-CASE("slots: renewals and the cool-down keep them") {
+CASE("slots: renewals and the cool-down keep the slot") {
   lab.play("A granted slots=2; B granted slots=2 min-hold=60s");
   for (int i = 0; i < 3; ++i) {
     lab.play("20s pass; A extended slots=2");
@@ -243,12 +243,12 @@ CASE("slots: renewals and the cool-down keep them") {
 MUTANT("the cool-down has no slot",
        {"slot = line.slot, record = line.record}, ends", "record = line.record}, ends"});
 
-CASE("slots: a lone holder keeps its own") {
+CASE("slots: a single holder keeps its slot") {
   lab.play("A granted slots=2; 20s pass; A renewed slots=2; slots 1; B takes: 2 slots=2");
 }
 MUTANT("a renewal loses the slot", {"if entry == '0' then line.ttl = ttl end", "line.slot = nil"});
 
-CASE("slots: a lease that is put back has its slot, or is lost") {
+CASE("slots: a lease that is restored has its slot, or is lost") {
   lab.play(
       "AB granted slots=3; data lost; 1s pass; C takes: 1 slots=3; D queued; "
       "B put back slots=3 slot=2; slots 1 2; A lost: taken slots=3 slot=1; D cancelled; "
@@ -260,13 +260,13 @@ MUTANT("put back without the slot",
        {"responsive = args.responsive, slot = slot,", "responsive = args.responsive,"});
 
 // A script that puts one back and admits others gives them other slots.
-CASE("slots: beside one that is put back others are admitted") {
+CASE("slots: other runs are admitted next to a restored one") {
   lab.play("AB granted slots=2; C queued slots=2");
   lab.cli({"ZREM", lab.key("holders"), Lab::owner('A').text(), Lab::owner('B').text()});
   lab.play("meta deleted; A put back slots=2 slot=1; AC hold; slots 1 2");
 }
 
-CASE("slots: where a line was deleted nobody takes its slot") {
+CASE("slots: no run takes the slot of a deleted record") {
   lab.play(
       "AY granted slots=2; Y released; who deleted; B queued slots=2; "
       "A extended slots=2 slot=1; AB hold; B takes: 2 slots=2");
@@ -275,7 +275,7 @@ MUTANT("a newcomer takes the slot of one whose line was deleted",
        {" and not (is_numbered(limit) and used_slots().unknown)", ""});
 
 // Its lease has ended, with or without a script that found it.
-CASE("min-hold: a run's own cool-down does not keep its lease from it") {
+CASE("min-hold: a run's own cool-down does not prevent its lease") {
   for (const char* others : {"", "C queued; C cancelled; "}) {
     lab.play(std::string("A granted min-hold=5m; 31s pass; ") + others + "A put back min-hold=5m");
     const auto holders = lab.inspect().holders;
@@ -310,7 +310,7 @@ CASE("min-hold: two cool-downs of an owner count once") {
       "B granted slots=3 ttl=1h; C queued slots=3; A released; C woken; ABC hold");
 }
 
-CASE("min-hold: the second cool-down of an owner leaves the other slots free") {
+CASE("min-hold: a second cool-down of an owner leaves the other slots free") {
   lab.play(
       "A granted slots=2 min-hold=70s; 31s pass; A granted slots=2 min-hold=10m; 40s pass; "
       "B granted slots=2");

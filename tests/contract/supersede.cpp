@@ -13,7 +13,7 @@ void loses_its_place(Lab& lab, char owner) {
   }
 }
 
-CASE("supersede: the one with the greatest number stays") {
+CASE("supersede: the waiter with the greatest number stays") {
   lab.play(
       "A granted; B queued supersede=5; C superseded: B supersede=4; D queued supersede=7; "
       "B woken; B superseded: D supersede=5; E superseded: D supersede=6; "
@@ -29,7 +29,7 @@ MUTANT("it does not learn by whom", {"if note then store_note(owner, note) end",
 MUTANT("one that was replaced is not woken", {"wake(owner, ended_as(kind))", ""});
 MUTANT("a newcomer that supersedes others replaces nobody", {"supersedes and take_over()", "nil"});
 
-CASE("supersede: without numbers the last one stays") {
+CASE("supersede: without numbers the last waiter stays") {
   lab.play(
       "A granted; BC queued supersede; B superseded: C supersede; D queued supersede=3; "
       "C superseded: D supersede; E queued supersede; D superseded: E supersede=3; "
@@ -40,7 +40,7 @@ MUTANT("numbers decide where one has none",
         "if number or other_number then number, other_number = number or 0, other_number or 0"});
 
 // Nobody else loses a place.
-CASE("supersede: it takes the ticket of the one that it replaces") {
+CASE("supersede: the newer waiter takes the ticket of the older one") {
   lab.play("A granted; B queued");
   const lock::Ticket place = lab.queued('C', asking("supersede=1")).ticket;
   lab.queued('D');
@@ -51,7 +51,7 @@ CASE("supersede: it takes the ticket of the one that it replaces") {
 MUTANT("it goes to the end of the queue",
        {"if taken then\n    if not may_pass", "if false then\n    if not may_pass"});
 
-CASE("supersede: an urgent one takes the earlier of both places") {
+CASE("supersede: an urgent waiter takes the earlier of both positions") {
   lab.play("A granted; B queued; 5s pass; C queued");
   const lock::Ticket place = lab.queued('D', asking("supersede=1")).ticket;
   need(lab.queued('E', asking("supersede=2 urgent=2s")).ticket < place, "it is not urgent");
@@ -73,7 +73,7 @@ MUTANT("an overtaken grant is claimed",
        {"local superseded = supersedes and overtaken(line)", "local superseded = nil"});
 
 // An older one that is retried, when the newer one has run or runs.
-CASE("supersede: an older one that is retried never wins") {
+CASE("supersede: an older run that is retried never wins") {
   lab.play(
       "A granted supersede=7; B superseded: A supersede=6; C queued supersede=7; "
       "C cancelled; A released; D superseded: A supersede=6; "
@@ -110,7 +110,7 @@ MUTANT("the time of the grant is not kept",
 MUTANT("superseded runs are not counted", {"memory.superseded = memory.superseded + 1", ""});
 
 // The server has lost its data, the number of the one that runs included.
-CASE("supersede: a put-back restores the number") {
+CASE("supersede: a restored lease has its number") {
   lab.play(
       "A granted supersede=7; data lost; 1s pass; A renewed supersede=7; "
       "B superseded: A supersede=6; C queued supersede=8");
@@ -118,7 +118,7 @@ CASE("supersede: a put-back restores the number") {
 MUTANT("a put-back loses the number", {"note_number(tonumber(args.supersede), record)", ""});
 
 // Only one that was granted the lock counts for ever, not one that gave up.
-CASE("supersede: one that gave up does not count") {
+CASE("supersede: a waiter that gave up does not count") {
   lab.play(
       "A granted; B queued supersede=9; B times out; C queued supersede=8; A released; "
       "C granted supersede=8");
@@ -127,7 +127,7 @@ MUTANT("one that gave up is remembered", {"waits.latest = owner\n",
                                           "waits.latest = owner if newest_number() then "
                                           "note_number(newest_number(), record) end\n"});
 
-CASE("supersede: only one that queues replaces another") {
+CASE("supersede: only a run that queues replaces another") {
   lab.play(
       "A granted; B queued supersede=1; C busy supersede=2; B waits; "
       "D queued supersede=2 max-queue=1; D waits");
@@ -138,7 +138,7 @@ MUTANT("one that does not wait replaces another",
 MUTANT("a full queue refuses a newer one", {" and not (supersedes and superseding_waiter())", ""});
 
 // A holder is never touched, nor one that was granted the lock and has not claimed it.
-CASE("supersede: a holder is never touched") {
+CASE("supersede: a holder is never affected") {
   lab.play(
       "A granted; B queued supersede=1; A released; C queued supersede=2; B holds; C waits; "
       "B granted supersede=1; C waits; B released; D queued supersede=1; "
@@ -153,7 +153,7 @@ MUTANT("a holder is replaced",
 
 // After data loss, or passed by, a waiter comes back to its place, unless a newer one has come
 // since.
-CASE("supersede: one that comes back is not newer for that") {
+CASE("supersede: a waiter that rejoins is not newer for that") {
   lab.granted('A');
   Ask again = asking("supersede");
   again.ticket = lab.queued('B', again).ticket;
@@ -182,7 +182,7 @@ void comes_back(Lab& lab, char owner, Ask& ask, const std::string& steps) {
 }
 
 // A holds for 70 s, B is stopped for 62 s, C comes.
-CASE("supersede: one that was stopped for over a minute does not replace the newer one") {
+CASE("supersede: a waiter that was stopped for over a minute does not replace the newer one") {
   Ask old = asking("supersede"), newer = old;
   lab.play("A granted ttl=5m");
   comes_back(lab, 'B', old, "1s pass");
@@ -214,7 +214,7 @@ MUTANT("a grant that needs no claim is not noted",
        {"stamp)\n  if supersedes then note_newest(line.token) end", "stamp)"});
 
 // It was swept, and nobody took its ticket.
-CASE("supersede: one that was swept does not run after a newer one") {
+CASE("supersede: a waiter that was swept does not run after a newer one") {
   Ask old = asking("supersede");
   lab.play("A granted ttl=5m");
   comes_back(lab, 'B', old,
@@ -224,7 +224,7 @@ CASE("supersede: one that was swept does not run after a newer one") {
   lab.play("B superseded: C", old);
 }
 
-CASE("supersede: a newcomer is never superseded by one that was granted the lock") {
+CASE("supersede: a newcomer is never superseded by a run that was granted the lock") {
   lab.play(
       "A granted supersede; A released; B granted supersede; C queued supersede; B released; "
       "C granted supersede; D queued supersede; C released; 3s pass; E granted supersede");
@@ -243,7 +243,7 @@ void one_comes_back_after(Lab& lab, const std::string& steps) {
   lab.play("E queued; E waits", again);
 }
 
-CASE("supersede: a run by a clock that was ahead supersedes nobody that comes later") {
+CASE("supersede: a run by a clock that was ahead supersedes no later run") {
   one_comes_back_after(lab,
                        "60d pass; A granted; B queued supersede; A released; "
                        "B granted supersede; B released; -60d pass; meta deleted");
@@ -252,14 +252,14 @@ CASE("supersede: a run by a clock that was ahead supersedes nobody that comes la
 MUTANT("a ticket that is ahead of the clock is believed",
        {"(waits.ticket or 0) <= now_us and waits.ticket or 0", "waits.ticket or 0"});
 
-CASE("supersede: a clock that is set back by a second supersedes nobody") {
+CASE("supersede: a clock that is set back by a second supersedes no run") {
   one_comes_back_after(lab,
                        "A granted; B queued supersede; A released; B granted supersede; "
                        "B released; -1s pass; C granted supersede; C released");
 }
 
 // One that comes later may be urgent, and so has an earlier ticket.
-CASE("supersede: the last one that came is older than nobody") {
+CASE("supersede: the latest run is older than no other") {
   Ask urgent = asking("supersede urgent=1h");
   lab.play("A granted; B queued supersede; A released; B granted supersede; 1ms pass");
   urgent.ticket = lab.queued('C', urgent).ticket;
@@ -270,7 +270,7 @@ MUTANT("the last one that came is compared with those before it",
        {"waits.latest == owner or waits.claimer == owner", "waits.claimer == owner"});
 
 // The server has lost its data, and the one that runs has come back.
-CASE("supersede: a put-back supersedes those that waited before it") {
+CASE("supersede: a restored lease supersedes the waiters before it") {
   Ask old = asking("supersede");
   lab.play("A granted ttl=5m");
   comes_back(lab, 'B', old, "16s pass; A released; C granted supersede");
@@ -279,7 +279,7 @@ CASE("supersede: a put-back supersedes those that waited before it") {
 MUTANT("a put-back is not noted", {"note_claim(owner, record, token)", ""});
 
 // It had the lock itself, and who waited after it gave up.
-CASE("supersede: one that was granted the lock is not older than itself") {
+CASE("supersede: a run that was granted the lock is not older than itself") {
   Ask again = asking("supersede");
   lab.play("A granted");
   again.ticket = lab.queued('B', again).ticket;

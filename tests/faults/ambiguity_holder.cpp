@@ -9,7 +9,7 @@
 using namespace rlock;
 using namespace rlock::test;
 
-TEST_CASE("an acquire of unknown fate ends in one run or in none, and leaves nothing") {
+TEST_CASE("an acquire whose reply is lost ends in one run or in none, and leaves nothing") {
   for_each_fault([](Fault fault) {
     Scene scene;
     scene.proxy().inject(RequestKind::acquire, fault);
@@ -35,7 +35,7 @@ TEST_CASE("an acquire of unknown fate ends in one run or in none, and leaves not
   });
 }
 
-TEST_CASE("a claim of unknown fate costs neither the position nor a second grant") {
+TEST_CASE("a claim whose reply is lost keeps the waiter's position and is granted once") {
   for_each_fault([](Fault fault) {
     Scene scene;
     Rlock holder = scene.direct({"run"}, scene.lasting());
@@ -59,7 +59,7 @@ TEST_CASE("a claim of unknown fate costs neither the position nor a second grant
   });
 }
 
-TEST_CASE("a renewal of unknown fate is repeated, and the command never notices") {
+TEST_CASE("a renewal whose reply is lost is repeated, and the command never notices") {
   for_each_fault([](Fault fault) {
     Scene scene;
     scene.proxy().inject(RequestKind::renew, fault);
@@ -77,7 +77,7 @@ TEST_CASE("a renewal of unknown fate is repeated, and the command never notices"
 }
 
 // Each answer takes longer than the sixth of the lease that an attempt has from a quick server.
-TEST_CASE("a renewal keeps the lease where every answer comes late") {
+TEST_CASE("a renewal keeps the lease if every answer comes late") {
   Scene scene;
   scene.proxy().inject(RequestKind::any, Fault::late_reply, Often::always);
   Rlock rlock = scene.through({"run", "-q", "--connect-timeout", "8s", "-t", "7", "-k", "0",
@@ -95,7 +95,7 @@ TEST_CASE("a renewal keeps the lease where every answer comes late") {
   check_one_run(scene);
 }
 
-TEST_CASE("a renewal that comes after the release does not bring the lock back") {
+TEST_CASE("a renewal that arrives after the release does not restore the lock") {
   Scene scene;
   scene.proxy().inject(RequestKind::renew, Fault::late_request, Often::always);
   Rlock rlock = scene.through({"run", "-t", "20"}, scene.lasting());
@@ -109,7 +109,7 @@ TEST_CASE("a renewal that comes after the release does not bring the lock back")
   check_one_run(scene);
 }
 
-TEST_CASE("where no renewal comes through the command is dead before the server ends the lease") {
+TEST_CASE("if no renewal arrives, the command is dead before the lease expires") {
   for_each_fault([](Fault fault) {
     if (fault == Fault::late_reply) return;  // it may come through
     Scene scene;
@@ -145,7 +145,7 @@ std::vector<std::string> saying_owner(const Scene& scene) {
 
 }  // namespace
 
-TEST_CASE("a renewal that was on its way when an operator broke the lock is repeated at once") {
+TEST_CASE("a renewal that was on its way when an operator broke the lock is repeated immediately") {
   Scene scene;
   scene.proxy().inject(RequestKind::renew, Fault::late_reply);
   Rlock rlock = scene.through({"run", "-t", "1h"}, saying_owner(scene));
@@ -157,7 +157,7 @@ TEST_CASE("a renewal that was on its way when an operator broke the lock is repe
   CHECK(rlock.status() == 76);  // the next one would be due in 20 minutes
 }
 
-TEST_CASE("a renewal that is on its way at the release does not bring the lock back") {
+TEST_CASE("a renewal that is on its way at the release does not restore the lock") {
   Scene scene;
   scene.proxy().inject(RequestKind::renew, Fault::late_request);
   Rlock rlock = scene.through({"run", "-t", "1h"}, saying_owner(scene));
@@ -188,7 +188,7 @@ TEST_CASE("a renewal never follows the release") {
   CHECK(scene.proxy().renewals() == 1);
 }
 
-TEST_CASE("a release of unknown fate is repeated over a fresh connection, and counts once") {
+TEST_CASE("a release whose reply is lost is repeated over a new connection, and counts once") {
   for_each_fault([](Fault fault) {
     Scene scene;
     scene.proxy().inject(RequestKind::release, fault);

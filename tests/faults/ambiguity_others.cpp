@@ -14,7 +14,7 @@ constexpr Millis kOneRequest{5'000};
 
 }  // namespace
 
-TEST_CASE("a wait that timed out leaves nothing, whatever becomes of its cancel") {
+TEST_CASE("a timed-out wait leaves nothing on the server, even if its cancel is lost") {
   for_each_fault([](Fault fault) {
     Scene scene;
     Rlock holder = scene.direct({"run"}, scene.lasting());
@@ -38,7 +38,7 @@ TEST_CASE("a wait that timed out leaves nothing, whatever becomes of its cancel"
   });
 }
 
-TEST_CASE("a signal ends the wait within bounds, whatever becomes of the cancel") {
+TEST_CASE("a signal stops the wait within bounds, even if the cancel is lost") {
   for_each_fault([](Fault fault) {
     Scene scene;
     Rlock holder = scene.direct({"run"}, scene.lasting());
@@ -59,9 +59,7 @@ TEST_CASE("a signal ends the wait within bounds, whatever becomes of the cancel"
   });
 }
 
-TEST_CASE(
-    "a force-unlock of unknown fate breaks the holder that it showed and nobody else, and says "
-    "so") {
+TEST_CASE("a force-unlock whose reply is lost breaks only the holder that it showed, and says so") {
   for_each_fault([](Fault fault) {
     Scene scene;
     Rlock holder = scene.direct({"run"}, scene.lasting());
@@ -89,7 +87,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("steps of unknown fate are repeated over a fresh connection, and count once") {
+TEST_CASE("steps whose reply is lost are repeated over a new connection, and count once") {
   for_each_fault([](Fault fault) {
     for (RequestKind moment : {RequestKind::renew, RequestKind::release}) {
       Scene scene;

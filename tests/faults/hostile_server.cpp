@@ -237,7 +237,7 @@ TEST_CASE("an invalid or oversized reply is refused by every command: 69, memory
   });
 }
 
-TEST_CASE("a reply that breaks off is tried again and then refused, whatever the command") {
+TEST_CASE("every command tries again after a truncated reply, and then refuses it") {
   for_each_command([](const Words& words) {
     FakeServer server([](FakeServer::Peer& peer, int) {
       peer.next("SETNAME");

@@ -58,7 +58,7 @@ inside() {
     sh "$1" 3>&- 4>&-
 }
 
-@test "the main job, in a root of busybox" {
+@test "a run waits, runs its command and releases the lock in a root of busybox" {
   run -0 inside 'rlock run nightly -- sh -c "echo token \$RLOCK_TOKEN"; rlock run nightly -c "echo shell text"'
   [[ "${lines[0]}" =~ ^token\ [0-9]+$ && "${lines[1]}" = "shell text" ]] || fail "$output"
   run -7 inside 'rlock run nightly -- sh -c "exit 7"'

@@ -47,14 +47,14 @@ refuses() {
   says "${@:3}"
 }
 
-@test "it is one file that needs no other" {
+@test "the portable program needs no other file" {
   run ldd "$RLOCK"
   [[ $output == *"statically linked"* ]] || fail "$output"
   works "redis://localhost:$PLAIN"
   works "redis://127.0.0.1:$PLAIN"
 }
 
-@test "names are looked up as /etc/hosts has them; no module that nsswitch.conf names is loaded" {
+@test "names come from /etc/hosts, and no module of nsswitch.conf is loaded" {
   mkdir root/etc
   echo "127.0.0.1 db.test" >root/etc/hosts
   works "redis://db.test:$PLAIN"
@@ -66,7 +66,7 @@ refuses() {
   run -1 grep -F .so after
 }
 
-@test "a name that nobody knows is an error that names it" {
+@test "an unknown host name is an error that shows the name" {
   refuses 69 "redis://nobody.test:$PLAIN" nobody.test
 }
 

@@ -10,7 +10,7 @@ block() {
   awk -v wanted="$1" '/^```sh$/ { inside = ++n == wanted; next } /^```$/ { inside = 0 } inside' "$skill" | grep . || fail "no block $1"
 }
 
-@test "it begins as a skill does: a name, and one line that says when to use it" {
+@test "the skill begins with a name and one line that says when to use it" {
   [ "$(sed -n '1p;4p' "$skill")" = $'---\n---' ]
   sed -n 2p "$skill" | grep -qx 'name: rlock'
   sed -n 3p "$skill" | grep -q '^description: .* Use this skill before '
@@ -23,7 +23,7 @@ block() {
   bash -c "$(block 2)" | grep -q free
 }
 
-@test "a job that takes longer, and a lock that is busy, end as its table says" {
+@test "a job over its limit and a busy lock exit with the codes of the skill's table" {
   program job.sh 'exec sleep 1000'
   run -124 bash -c "$(block 1 | sed 's/--max-run 20m/--max-run 100ms/')"
   rlock acquire project/job --ttl 1h >/dev/null

@@ -65,24 +65,24 @@ only_forwards() {
   [ "$(wc -l <deployed)" -eq 1 ] || fail "$(cat deployed)"
 }
 
-@test "GitLab: a cancel ends the deploy, and the lock is free" {
+@test "GitLab: a cancel stops the deploy and frees the lock" {
   gitlab
   cancelled TERM 143 CI_PIPELINE_IID bash -eo pipefail
 }
 
-@test "GitLab: deploys go only forwards; what is superseded is neither retried nor a failure" {
+@test "GitLab: deploys only move forward, and a superseded deploy is neither retried nor a failure" {
   gitlab
   only_forwards 79 CI_PIPELINE_IID bash -eo pipefail
   [[ $'\n'$(from_yaml ci/gitlab-ci.yml deploy allow_failure exit_codes)$'\n' == *$'\n'79$'\n'* ]]
   [[ $'\n'$(from_yaml ci/gitlab-ci.yml deploy retry exit_codes)$'\n' != *$'\n'79$'\n'* ]]
 }
 
-@test "GitHub: a cancel ends the deploy, and the lock is free" {
+@test "GitHub: a cancel stops the deploy and frees the lock" {
   github 1
   cancelled INT 130 GITHUB_RUN_NUMBER bash -e
 }
 
-@test "GitHub: deploys go only forwards" {
+@test "GitHub: deploys only move forward" {
   github 1
   only_forwards 75 GITHUB_RUN_NUMBER bash -e
 }
@@ -123,12 +123,12 @@ steps() {
   RLOCK_URL=unix://nobody:wrong@$SERVER/s run -77 steps
 }
 
-@test "Jenkins: a signal to the shell ends the deploy, and the lock is free" {
+@test "Jenkins: a signal to the shell stops the deploy and frees the lock" {
   jenkins
   cancelled TERM 143 BUILD_NUMBER sh -xe
 }
 
-@test "Jenkins: deploys go only forwards, and what is superseded is not tried again" {
+@test "Jenkins: deploys only move forward, and a superseded deploy is not tried again" {
   jenkins
   only_forwards 79 BUILD_NUMBER sh -xe
   grep -q 'code in \[69, 75\]' "$examples/ci/Jenkinsfile"

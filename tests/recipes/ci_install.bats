@@ -43,7 +43,7 @@ each() {
   done
 }
 
-@test "both install the program of the release, and run the command under the lock with the options that the inputs name" {
+@test "the action and the component install the program of the release, and run the command under the lock with the options of the inputs" {
   release
   check() {
     run -0 job "$system" name=deploy once=v1 slots=1 wait=1m reason=release \
@@ -119,7 +119,7 @@ each() {
   each check
 }
 
-@test "a cancel reaches the shell of the step alone: the command ends, and the lock is free" {
+@test "a cancel that reaches only the shell of the step stops the command and frees the lock" {
   release
   check() {
     local shell signal=TERM code=143
@@ -137,7 +137,7 @@ each() {
   each check
 }
 
-@test "of GitLab's pipelines the number comes from a variable; a later run with a smaller one is superseded" {
+@test "the number of a GitLab pipeline comes from a variable, and a later run with a smaller number is superseded" {
   release
   run -0 job gitlab name=deploy supersede='$CI_PIPELINE_IID' command='true'
   run -79 job gitlab name=deploy supersede=6 exit-code=superseded=79 command='touch ran'
@@ -151,7 +151,7 @@ each() {
   [ "$output" = "$here/project/.rlock-bin/rlock" ]
 }
 
-@test "both have the same steps, and each option there is one of rlock run" {
+@test "the action and the component have the same steps, and each of their options is an option of rlock run" {
   needs_yaml
   local runner=(/usr/bin/python3 "$BATS_TEST_DIRNAME/runner.py" --script) option
   "${runner[@]}" "$github" release=x name=x >of_github

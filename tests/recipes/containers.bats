@@ -36,7 +36,7 @@ job=(spec jobTemplate spec)
   RLOCK_URL=nonsense run -64 "${argv[@]}"
 }
 
-@test "of five replicas that start at once one migrates, the others wait for it, and a new release migrates again" {
+@test "one of five replicas that start together migrates, the others wait for it, and a new release migrates again" {
   arguments kubernetes/migrate.yaml spec template spec initContainers 0 args
   program migrate 'sleep 0.5; echo migrated >>migrated'
   for i in 1 2 3 4 5; do
@@ -57,7 +57,7 @@ job=(spec jobTemplate spec)
   [ "$(wc -l <migrated)" -eq 1 ]
 }
 
-@test "of two pods one runs the service; when it is ended, the other does" {
+@test "one of two pods runs the service, and the other takes over when the first is stopped" {
   arguments kubernetes/standby.yaml spec template spec containers 0 args
   program bin/scheduler 'echo "$RLOCK_TOKEN $*" >>ran; exec sleep 1000'
   start "${argv[@]}" 2>/dev/null

@@ -62,7 +62,7 @@ idle() {
   for pid in "${started[@]}"; do ! pgrep -P "$(pgrep -P "$pid")" >/dev/null || return; done
 }
 
-@test "three hosts do each job once a tick, and nobody gets mail of a skip" {
+@test "three hosts do each job once a tick, and a skip sends no mail" {
   needs_cron
   host web1 "$crontab"
   host web2 "$crontab"
@@ -81,7 +81,7 @@ idle() {
   eventually no_daemon
 }
 
-@test "what a job prints is mailed once; where it fails, the next host does it" {
+@test "the output of a job is mailed once, and the next host does a job that failed" {
   needs_cron
   host web1 "$crontab"
   host web2 "$crontab"

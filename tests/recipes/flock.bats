@@ -27,7 +27,7 @@ each_pair() {
   [ "$count" -ge 6 ] || fail "only $count pairs"
 }
 
-@test "where the lock is free, each pair prints the same and succeeds" {
+@test "if the lock is free, each pair prints the same and succeeds" {
   programs
   compare() {
     run -0 sh -c "$1"
@@ -40,7 +40,7 @@ each_pair() {
 
 started_daemons() { [ "$(wc -l <daemons)" -eq "$1" ]; }
 
-@test "for a daemon that the command left behind flock holds the lock, and rlock with --wait-descendants" {
+@test "flock and rlock --wait-descendants hold the lock until a daemon of the command exits" {
   programs
   flock job.lock daemon.sh
   run -1 flock -n job.lock true

@@ -10,7 +10,7 @@ begin_recipe() {
   start sh -c "$text"
 }
 
-@test "catch-up: a later try does the job that failed, once a day; what finds it done or running succeeds" {
+@test "catch-up: a later try does the job that failed, once a day; a try that finds it done or running succeeds" {
   recipe "A JOB THAT CATCHES UP, AS WITH ANACRON" | sed 's/^@reboot *//; s/^17 \* \* \* \* *//' >tries
   [ "$(wc -l <tries)" -eq 2 ] || fail "$(cat tries)"
   at_noon
@@ -49,7 +49,7 @@ begin_recipe() {
   [ "$(cat pings)" = $'-uuid 8a51 --\n7' ] || fail "$(cat pings)"
 }
 
-@test "a lock that moves: the other host has it until its work is done or has failed, and nobody gets it in between" {
+@test "a lock that moves to another host is held there until its work is done or has failed, and by no one in between" {
   program bin/ssh '[ "$1" = web2 ] && shift && exec sh -c "$*"'
   program bin/roll-out "$(recipe "A LOCK THAT MOVES TO ANOTHER HOST" 2)"
   program bin/build true
@@ -86,7 +86,7 @@ begin_recipe() {
   let_go shop/db2
 }
 
-@test "unlike things: each run has one of them, and no two have the same; the next run waits" {
+@test "named resources: each run has one, no two have the same, and the next run waits" {
   printf '%s\n' pixel 'galaxy 9' iphone >phones
   program bin/run-tests 'mkdir "taken $1" || exit; until [ -e go ]; do sleep 0.02; done; rmdir "taken $1"'
   for _ in 1 2 3 4; do begin_recipe "A POOL OF UNLIKE THINGS"; done
@@ -97,7 +97,7 @@ begin_recipe() {
   all_done
 }
 
-@test "three starts an hour: the fourth waits, whether the others succeeded or not, until the first is an hour ago" {
+@test "three starts an hour: the fourth waits until the first is an hour ago, whether the others succeeded or not" {
   program bin/fetch-report 'echo >>ran; exit 7'
   for _ in 1 2 3; do run -7 sh -c "$(recipe "AT MOST THREE STARTS AN HOUR")"; done
   begin_recipe "AT MOST THREE STARTS AN HOUR"
@@ -126,7 +126,7 @@ begin_recipe() {
   [ "$(jq '.runs | length' <<<"$output")" -eq 2 ] || fail "$output"
 }
 
-@test "a freeze: what runs ends, nothing else begins but what passes, and the end lets the others run" {
+@test "a freeze: running jobs finish, only exempt runs start, and the others start at its end" {
   job=$(recipe "FREEZE OF AN ENVIRONMENT")
   freeze=$(recipe "FREEZE OF AN ENVIRONMENT" 2)
   program deploy.sh 'echo deployed >>ran'

@@ -20,7 +20,7 @@ queries() { jq -r '.panels[].targets[].expr' "$dashboard"; }
 # names: each metric of rlock in the input.
 names() { grep -o '\brlock_[a-z_]*' | sort -u; }
 
-@test "the alerts and the dashboard read metrics that rlock prints, also of a job that last ran long ago" {
+@test "the alerts and the dashboard read metrics that rlock prints, even of a job that last ran long ago" {
   hold deploy
   queue_up deploy 2>/dev/null
   rlock run shop/nightly -- true

@@ -93,7 +93,7 @@ server_away() {
   let_go shop/job
 }
 
-@test "a script that checks its lock: yes below the run, no elsewhere, and unknown without a server" {
+@test "a script that checks its lock finds it inside the run, not elsewhere, and unknown without a server" {
   a_script "A SCRIPT THAT LOCKS ITSELF" 2
   run -64 ./script
   [[ $output == *"start me with: rlock run shop/job -- ./script"* ]] || fail "$output"
@@ -147,7 +147,7 @@ pair() {
   done
 }
 
-@test "SET NX EX: if it is busy, the first and the third pair skip the job, and the second waits" {
+@test "SET NX EX: if the lock is busy, the first and the third pair skip the job, and the second waits" {
   program bin/redis-cli "exec $(command -v redis-cli) -s $SERVER/s \"\$@\""
   program bin/backup.sh 'echo backed up >>ran'
   redis set job 1 >/dev/null

@@ -37,7 +37,7 @@ is() { [ "$(state "$2")" = "$1" ]; }
   [ -z "$stderr" ] || fail "$stderr"
 }
 
-@test "of two hosts one does the nightly job, confined and with the password from its credentials; the other skips it" {
+@test "one of two hosts does the nightly job, confined and with the password from its credentials; the other skips it" {
   settings
   program nightly-job 'touch "$STATE_DIRECTORY/$RLOCK_TOKEN"; ! touch /usr/local/bin/x && [ "$(id -u)" -ne 0 ]'
   install_unit "$units/rlock-nightly.service"

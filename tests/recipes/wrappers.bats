@@ -11,7 +11,7 @@ wrapper() {
   export TERRAFORM=$here/real ANSIBLE_PLAYBOOK=$here/real
 }
 
-@test "terraform: what changes the state has the lock of its folder and workspace, the rest needs none" {
+@test "terraform: commands that change the state take the lock of their folder and workspace, others take none" {
   command -v git >/dev/null || skip "git is not installed"
   wrapper terraform
   git init -q .
@@ -24,14 +24,14 @@ terraform https://git.example.org/infra.git staging: destroy
 : plan" ] || fail "$(cat ran)"
 }
 
-@test "ansible: a play has the lock, a check needs none" {
+@test "ansible: a play takes the lock, a check takes none" {
   wrapper ansible-playbook
   run -0 ansible-playbook site.yml
   RLOCK_URL=unix://$here/none run -0 ansible-playbook site.yml --check
   [ "$(cat ran)" = $'infra/ansible: site.yml\n: site.yml --check' ] || fail "$(cat ran)"
 }
 
-@test "four test databases: no two runs have the same one at once, and the next run takes the one that is free" {
+@test "four test databases: no two runs have the same one at the same time, and the next run gets the free one" {
   wrapper with-test-database
   mkdir taken
   # The first ones wait until all four are in use.
@@ -44,7 +44,7 @@ terraform https://git.example.org/infra.git staging: destroy
   [ "$(sort -u used | head -n 1)" = postgresql://db1/test1 ] || fail "$(sort used)"
 }
 
-@test "logrotate: a run goes on writing into the file that was renamed, the next one into the new one; no event is lost" {
+@test "logrotate: a run keeps writing to the renamed file, the next run writes to the new file, and no event is lost" {
   PATH=$PATH:/usr/sbin
   command -v logrotate >/dev/null || skip "logrotate is not installed"
   [ "$(id -u)" -eq 0 ] || skip "needs root: its file gives the log to a user"

@@ -53,7 +53,7 @@ void check_overlaps(const Setting& setting, const char* where) {
 
 }  // namespace
 
-TEST_CASE("a seed is one history, bit for bit") {
+TEST_CASE("a seed always gives the same history") {
   for (const char* world : {"one_server", "modes", "quorum_of_3", "losses"}) {
     for (uint64_t seed = 1; seed <= 3; ++seed) {
       const Scenario scenario = make_scenario(world_named(world), seed);
@@ -84,14 +84,14 @@ TEST_CASE("the longest leases leave room for clocks that differ") {
   CHECK(live(world_named("long_leases"), 3 * times()).violations == 0);
 }
 
-TEST_CASE("a grant that replicas have confirmed survives a fail-over to one of them") {
+TEST_CASE("a grant that replicas have confirmed survives a failover to one of them") {
   Setting setting = world_named("confirmed");
   CHECK(live(setting, 20 * times()).violations == 0);
   setting.replicas = 0;
   check_overlaps(setting, "unconfirmed");
 }
 
-TEST_CASE("what is recorded as done is not done again, and only what somebody did is found done") {
+TEST_CASE("recorded work is not done again, and only finished work is found done") {
   for (const char* world : {"once", "once_losses", "crontabs"}) {
     const Sums seen = live(world_named(world), 7 * times());
     CHECK(seen.counts.done > seen.histories * 2);
@@ -101,7 +101,7 @@ TEST_CASE("what is recorded as done is not done again, and only what somebody di
   CHECK(live(world_named("once_quorum"), times()).violations == 0);
 }
 
-TEST_CASE("an older one never runs after a newer one, which waits in the place of the older one") {
+TEST_CASE("an older run never runs after a newer one, which takes its position") {
   const Sums seen = live(world_named("supersede"), 10 * times());
   CHECK(seen.counts.superseded > seen.histories);
   CHECK(seen.violations == 0);
@@ -127,7 +127,7 @@ TEST_CASE("ten thousand waiters at a thousand hosts are served in their order") 
   CHECK(seen.violations == 0);
 }
 
-TEST_CASE("where clocks differ by more than the bound two commands run at once") {
+TEST_CASE("if clocks differ by more than the bound, two commands run at the same time") {
   Setting setting = world_named("drifting");
   check_overlaps(setting, "25 % drift");
   setting.drift_ppm = world_named("one_server").drift_ppm;
@@ -157,7 +157,7 @@ TEST_CASE("every mutant is noticed") {
   }
 }
 
-TEST_CASE("a history that goes wrong shrinks to a short one that goes wrong in the same way") {
+TEST_CASE("a failing history shrinks to a short one that fails in the same way") {
   const Mutant& mutant = mutants().front();
   const Setting world = world_named(mutant.world);
   const uint64_t seed = next_seed(world, mutant.noticed, mutant.broken, 1, 250);

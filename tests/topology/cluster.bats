@@ -4,7 +4,7 @@ load topology
 
 names="alpha beta gamma delta epsilon zeta"
 
-@test "every command over a cluster, for locks of all its nodes" {
+@test "every command works over a cluster, for locks of all its nodes" {
   cluster 0
   local name owners=
   for name in $names; do
@@ -67,7 +67,7 @@ seen_all() {
   ends_with 143 "$!"
 }
 
-@test "any seed may be dead or silent, and one that lives is enough" {
+@test "one live seed node is enough" {
   # So long that the cluster does not call the silent node failed.
   cluster 0 --cluster-node-timeout 60000
   alive="127.0.0.1:$(port_of c0)"
@@ -99,7 +99,7 @@ dumped() {
   done | sort
 }
 
-@test "a slot that moves: nothing, half, all moved; nothing is written, then all goes on" {
+@test "while a slot moves nothing is written to the wrong node, and afterwards every command works" {
   cluster 0
   from=$(owner_of mover)
   to=$(other_than "$from")
@@ -139,7 +139,7 @@ dumped() {
   hand_over moved
 }
 
-@test "kill -9 of the node while held and while queued: the promoted replica goes on" {
+@test "kill -9 of a node: the promoted replica serves holders and waiters" {
   cluster 1
   node=$(owner_of kept)
   hold kept -t 120 --event-log log
@@ -152,7 +152,7 @@ dumped() {
   [ "$(cat order)" = next ]
 }
 
-@test "the cluster is down: 69, and the holder's command ends inside its lease" {
+@test "if the cluster is down, runs exit with 69, and the holder's command is stopped within its lease" {
   cluster 0
   hold down -t 3
   node=$(owner_of down)

@@ -9,7 +9,7 @@ grade() {
 }
 is() { [ "$(grade "$2")" = "$1" ]; }
 
-@test "a Sentinel group: the sentinels, the master they name, and the master itself; a silent one, no failover, nobody" {
+@test "doctor checks the sentinels of a group and their master, and reports each that fails" {
   group --appendonly yes --appendfsync always
   run -0 rlock doctor
   [[ $output == *"ok    sentinels     3 of 3 answer"*"ok    master        127.0.0.1:$(port_of r0) (all sentinels agree)"* ]] ||
@@ -43,7 +43,7 @@ is() { [ "$(grade "$2")" = "$1" ]; }
   [[ $output == *"fail  sentinels     0 of 3 answer"*"fail  master        no sentinel names a master"* ]] || fail "$output"
 }
 
-@test "a user without the right to ask which sentinels exist: a warning, and the advice, pasted, mends it" {
+@test "doctor warns of a user who may not list the sentinels, and its advice, pasted, fixes that" {
   # shellcheck disable=SC2034 # read by group
   local sentinel_lines="user rl on >canary +@all -sentinel|myid -sentinel|sentinels" found
   group
@@ -79,7 +79,7 @@ is() { [ "$(grade "$2")" = "$1" ]; }
   [[ $output == *"it does not know a master"* ]] || fail "$output"
 }
 
-@test "a cluster: its state, its slots, each master; a slot that nobody serves, a node that is none of a cluster" {
+@test "doctor checks the state, slots and masters of a cluster, and reports a slot without a node" {
   cluster 0 --appendonly yes --appendfsync always
   run -0 rlock doctor
   [[ $output == *"ok    cluster"*"ok    slots         16384 of 16384"* ]] || fail "$output"

@@ -17,7 +17,7 @@ replicated_server() {
 asked() { at r0 info commandstats | sed -nE 's/^cmdstat_wait:calls=([0-9]+),.*/\1/p'; }
 asked_more_than() { [ "$(asked)" -gt "$1" ]; }
 
-@test "a run, nested runs and steps whose replica confirms everything" {
+@test "a run, nested runs and steps succeed if the replica confirms everything" {
   replicated_server 1
   run -0 --separate-stderr rlock run --replicas 1 works -- rlock run --replicas 1 works -- printenv RLOCK_NAME
   [ "$output" = works ]
@@ -45,7 +45,7 @@ asked_more_than() { [ "$(asked)" -gt "$1" ]; }
   [ -e ran ]
 }
 
-@test "without a wait, at its end, and after a signal a grant that no replica confirms is cancelled" {
+@test "a grant that no replica confirms is cancelled with -n, at the end of the wait and after a signal" {
   replicated_server 1
   stop r1
   run -69 --separate-stderr rlock run -n --replicas 1 unsafe -- touch ran
@@ -116,7 +116,7 @@ asked_more_than() { [ "$(asked)" -gt "$1" ]; }
   run -1 rlock status -q denied
 }
 
-@test "doctor counts the replicas, and warns where a failover would leave too few" {
+@test "doctor counts the replicas, and warns if a failover would leave too few" {
   replicated_server 2
   run rlock doctor --replicas 1
   [[ $output == *'ok    replicas'*'2 online: '* ]] || fail "$output"
@@ -148,7 +148,7 @@ asked_more_than() { [ "$(asked)" -gt "$1" ]; }
   let_go kept
 }
 
-@test "Sentinel: with a replica to spare the command goes on after a fail-over" {
+@test "Sentinel: with a replica to spare the command survives a failover" {
   group
   hold kept -t 90 --replicas 1 --event-log log
   one_more renewed crash r0

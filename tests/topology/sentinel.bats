@@ -2,7 +2,7 @@
 # A Sentinel group.
 load topology
 
-@test "every command over a Sentinel group" {
+@test "every command works over a Sentinel group" {
   group
   run -0 rlock run works -- printenv RLOCK_NAME
   [ "$output" = works ]
@@ -21,7 +21,7 @@ load topology
   run -0 rlock run nested -- rlock run nested -- true
 }
 
-@test "kill -9 of the master: the command goes on, its lease moves to the new one" {
+@test "kill -9 of the master: the command keeps running, and its lease moves to the new master" {
   group
   hold kept -t 90 --event-log log
   replicated r0
@@ -42,7 +42,7 @@ load topology
   in_order
 }
 
-@test "a command that ends while there is no master: released at the new one" {
+@test "a lock whose command ends while there is no master is released at the new one" {
   group
   hold ended -t 10
   replicated r0
@@ -90,7 +90,7 @@ agrees_to_fail_over() { [ "$(at s0 sentinel failover "$master_name")" = OK ]; }
 
 blocked_at() { [ "$(at "$1" info clients | tr -d '\r' | sed -n 's/^blocked_clients://p')" -eq "$2" ]; }
 
-@test "SENTINEL FAILOVER while held and while queued: nobody loses anything" {
+@test "SENTINEL FAILOVER costs no holder its lock and no waiter its position" {
   group
   hold planned -t 90 --event-log log
   queue_up planned
@@ -131,7 +131,7 @@ gone_at() { ! granted_at "$1" "$2"; }
 calls_at() { at "$1" info commandstats | sed -nE 's/^cmdstat_evalsha:calls=([0-9]+),.*/\1/p'; }
 more_calls_at() { [ "$(calls_at "$1")" -gt "$2" ]; }
 
-@test "what is granted during a failover counts only at the new master" {
+@test "a grant during a failover counts only at the new master" {
   group
   # The scripts are known, and one waits already when it begins.
   hold waited -t 90
@@ -222,7 +222,7 @@ more_calls_at() { [ "$(calls_at "$1")" -gt "$2" ]; }
   let_go early
 }
 
-@test "a deposed master is not believed, though it still says master and its connections live" {
+@test "a deposed master is not believed, although it still says master and its connections live" {
   group
   hold torn -t 90 --event-log log
   replicated r0
@@ -248,7 +248,7 @@ more_calls_at() { [ "$(calls_at "$1")" -gt "$2" ]; }
 
 connected() { ss -Htnp state established "dport = :$2" | grep -q "pid=$1,"; }
 
-@test "a master that was stopped and replaced while it had a request is not believed when it goes on" {
+@test "a master that was stopped and replaced during a request is not believed when it continues" {
   group
   # It knows the scripts then: it is asked once.
   run -0 rlock run late -- true
@@ -266,7 +266,7 @@ connected() { ss -Htnp state established "dport = :$2" | grep -q "pid=$1,"; }
   ends_with 0 "$late"
 }
 
-@test "a lock that the fail-over lost is put back where nobody had it since" {
+@test "a lock that a failover lost is restored if no other run had it since" {
   group
   hold lost -t 60 --event-log log
   # From now on nothing reaches the replicas but the link itself.
@@ -281,7 +281,7 @@ connected() { ss -Htnp state established "dport = :$2" | grep -q "pid=$1,"; }
   run -0 rlock run lost -- sh -c "[ \"\$RLOCK_TOKEN\" -gt $token ]"
 }
 
-@test "a sentinel that is cut off with the old master is not believed: the command ends inside its lease" {
+@test "a sentinel that is cut off with the old master is not believed, and the command is stopped within its lease" {
   group
   hold alone -t 9 --event-log log
   eventually logged renewed
@@ -308,7 +308,7 @@ connected() { ss -Htnp state established "dport = :$2" | grep -q "pid=$1,"; }
   refuses 78 lock majority "$master_name" "Connection refused" "127.0.0.1:$(port_of s0) (last answered"
 }
 
-@test "one sentinel that is named leads to the others, and decides nothing if it is cut off from them" {
+@test "a single named sentinel leads to the others, and decides nothing if it is cut off from them" {
   group
   RLOCK_URL="redis+sentinel://127.0.0.1:$(port_of s2)/$master_name"
   run -0 rlock run lock -- true
@@ -320,7 +320,7 @@ connected() { ss -Htnp state established "dport = :$2" | grep -q "pid=$1,"; }
   eventually rlock run -n lock -- true
 }
 
-@test "sentinels that were replaced, and that nobody has forgotten: 78 with the lines that do, and doctor says so first" {
+@test "sentinels that were replaced but not reset are reported with the commands to type (78), by doctor too" {
   group
   local ports line
   read -ra ports < <(free_ports 1)
@@ -380,14 +380,14 @@ others() { [ "$(at "$1" sentinel sentinels "$master_name" | grep -cx runid)" -eq
   [ -e ran ]
 }
 
-@test "a master that the sentinels do not know: 69 for a try, 78 after five seconds, and never without the lock" {
+@test "a master that the sentinels do not know is 69 for one try and 78 after five seconds" {
   group
   export RLOCK_URL=${RLOCK_URL/%$master_name/another}
   refuses 69 lock 'does not know a master "another"' -- rlock run -n --fail-open lock -- touch started
   refuses 78 lock 'does not know a master "another"' 'correct the name of the master' -- rlock run -q --fail-open lock -- touch started
 }
 
-@test "exit 77: passwords of the servers and of the sentinels are two things" {
+@test "exit 77: servers and sentinels have separate passwords" {
   # shellcheck disable=SC2034 # read by group
   local group_password=canary1 sentinel_password=canary2 sentinel_lines
   # shellcheck disable=SC2034 # read by group

@@ -27,7 +27,7 @@ node() {
 
 present() { at "$1" config set tls-cert-file "$PKI/$2.crt" tls-key-file "$PKI/$2.key"; }
 
-@test "rediss+sentinel://: a run, renewed over a failover; 77 where a sentinel or the master is not to be trusted" {
+@test "rediss+sentinel://: a run is renewed over a failover; 77 if the certificate of a sentinel or the master is wrong" {
   group
   export RLOCK_URL=rediss${RLOCK_URL#redis}
   run -7 --separate-stderr rlock run job -- sh -c 'exit 7'
@@ -43,7 +43,7 @@ present() { at "$1" config set tls-cert-file "$PKI/$2.crt" tls-key-file "$PKI/$2
   RLOCK_CACERT='' refuses 77 "no trusted CA signed it" -- rlock run job -- touch started
 }
 
-@test "rediss+cluster://: locks on every master, redirected over TLS; 77 where a node is not to be trusted" {
+@test "rediss+cluster://: every master holds locks, redirects use TLS; 77 if the certificate of a node is wrong" {
   cluster 0
   export RLOCK_URL=rediss${RLOCK_URL#redis}
   for name in one two three four five; do

@@ -75,7 +75,7 @@ TEST_CASE("a file may set only what cannot change which runs exclude each other"
   }
 }
 
-TEST_CASE("of options that exclude each other the one with the higher precedence applies") {
+TEST_CASE("if options exclude each other, the one from the source with higher precedence applies") {
   Folder folder;
   std::string while_5m = folder.write("wait", "[run]\nwait = '5m'");
   CHECK(configured(run_call({"-w", "5"}), {while_5m}).duration(Opt::wait) == Millis(5'000));
@@ -181,7 +181,7 @@ TEST_CASE("a file with a password must be closed to others, wherever it holds it
              {folder.write("rlock.toml", "url = 'redis://h'\npassword-file = 'f'", 0644)});
 }
 
-TEST_CASE("a file of another user is refused where it is trusted") {
+TEST_CASE("a file of another user is refused if it has to be trusted") {
   if (geteuid() != 0) {
     MESSAGE("skipped: only root can give a file away");
     return;
@@ -317,7 +317,7 @@ TEST_CASE(
   variables.clear();
 }
 
-TEST_CASE("a variable within two letters of a setting that is not set is warned of") {
+TEST_CASE("a variable within two letters of an unset setting causes a warning") {
   auto unknown = [](const Words& names) { return unknown_variables(names); };
   CHECK(unknown({"RLOCK_URI"}).warnings ==
         Words{"warning: rlock does not know RLOCK_URI; did you mean RLOCK_URL?"});
@@ -376,7 +376,7 @@ TEST_CASE("the example names every key") {
   }
 }
 
-TEST_CASE("several URLs in one text: the same for --url, RLOCK_URL and a file") {
+TEST_CASE("several URLs in one text are read alike from --url, RLOCK_URL and a file") {
   Folder folder;
   const Words urls{"redis://a", "redis://b", "valkey://c"};
   const char* blanks = "redis://a redis://b\tvalkey://c";

@@ -24,7 +24,7 @@ Choices with_url() {
 
 }  // namespace
 
-TEST_CASE("URLs are separated by white space or a comma where a scheme follows") {
+TEST_CASE("URLs are separated by white space or a comma if a scheme follows") {
   CHECK(split_urls("") == Urls{});
   CHECK(split_urls("  \n ") == Urls{});
   CHECK(split_urls("redis://a") == Urls{"redis://a"});
@@ -53,9 +53,7 @@ TEST_CASE("a prefix that would break the keys is refused") {
   }
 }
 
-TEST_CASE(
-    "a URL given as a flag rules out the user and password of the environment where either has "
-    "its own server") {
+TEST_CASE("a URL flag excludes a user and password of the environment for another server") {
   const test::Folder folder;
   using Who = std::pair<std::optional<std::string>, std::optional<std::string>>;
   auto who = [](const test::Words& flags, const test::Words& files = {}) {

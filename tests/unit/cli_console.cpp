@@ -58,7 +58,7 @@ class CapturedStderr {
 
 }  // namespace
 
-TEST_CASE("a full pipe on stderr is given up on, and stays blocking for those who share it") {
+TEST_CASE("rlock gives up on a full pipe on stderr, and leaves it blocking for its other users") {
   CapturedStderr captured;
   captured.fill();
   auto start = BootClock::now();
@@ -67,7 +67,7 @@ TEST_CASE("a full pipe on stderr is given up on, and stays blocking for those wh
   CHECK((fcntl(STDERR_FILENO, F_GETFL) & O_NONBLOCK) == 0);
 }
 
-TEST_CASE("what is no terminal has 80 columns") {
+TEST_CASE("output that is no terminal has 80 columns") {
   CapturedStderr captured;
   CHECK(columns(STDERR_FILENO) == 80);
   CHECK_FALSE(is_terminal(STDERR_FILENO));

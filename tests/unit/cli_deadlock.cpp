@@ -66,7 +66,7 @@ TEST_CASE("the holder of the wanted lock that waits for ours is a deadlock") {
   CHECK(deadlock_phrase(chain) == "\"b\" is held by root@web2 (pid 812), which waits for \"a\"");
 }
 
-TEST_CASE("a lock with another holder beside us, or with room for one, is no part of a deadlock") {
+TEST_CASE("a lock with another holder, or room for one, is no part of a deadlock") {
   Locks locks;
   locks.locks["a"] = lock_of({"ann", "carl"}, {kWanted});
   CHECK(found_in(locks).empty());
@@ -79,7 +79,7 @@ TEST_CASE("a lock with another holder beside us, or with room for one, is no par
   CHECK(found_in(locks).empty());
 }
 
-TEST_CASE("a chain counts once two looks in a row have found it") {
+TEST_CASE("a chain counts after two checks in a row have found it") {
   const BlockedHolder one{kWanted, "bob@web1", "a", "waiter"};
   BlockedHolder other = one;
   other.waiter = "another";

@@ -72,7 +72,7 @@ TEST_CASE("versions: Redis from 6.2, Valkey from 7.2 by its own number") {
   CHECK(grade(valkey, "version") == Grade::fail);
 }
 
-TEST_CASE("clocks apart and long ways are warned of") {
+TEST_CASE("different clocks and long round trips cause a warning") {
   ServerReport report = healthy();
   for (Millis ahead : {Millis(1'001), Millis(-90'000)}) {
     report.clock_ahead = ahead;
@@ -83,7 +83,7 @@ TEST_CASE("clocks apart and long ways are warned of") {
   CHECK(grade(report, "round trip") == Grade::warn);
 }
 
-TEST_CASE("without TLS only what stays on this machine is ok") {
+TEST_CASE("without TLS only a connection within this machine is ok") {
   ServerReport report = healthy();
   report.server.host = "db1";
   CHECK(grade(report, "tls") == Grade::warn);
@@ -91,7 +91,7 @@ TEST_CASE("without TLS only what stays on this machine is ok") {
   CHECK(grade(report, "tls") == Grade::ok);
 }
 
-TEST_CASE("what a server does not report is a warning, never a guess") {
+TEST_CASE("a fact that the server does not report is a warning, never a guess") {
   ServerReport silent = healthy();
   silent.info.clear();
   silent.clock_ahead.reset();
@@ -269,7 +269,7 @@ TEST_CASE("slots that are moving are a warning, and the remedy names the node") 
   CHECK(contains(check(report, "moving slots").detail, "92 more"));
 }
 
-TEST_CASE("where a replica is to become the master, none that is online is a warning") {
+TEST_CASE("if no replica is online to become the master, doctor warns") {
   ServerReport report = with("connected_slaves", "1");
   report.info["slave0"] = "ip=10.0.0.2,port=6379,state=wait_bgsave,offset=0,lag=0";
   for (auto kind : {redis::ServerKind::sentinel_master, redis::ServerKind::cluster_node}) {

@@ -79,14 +79,14 @@ TEST_CASE("a process is never younger than its record") {
         TimePoint(Millis(2)));
 }
 
-TEST_CASE("only the same prefix and name can be the same lock, at whatever spelling of a server") {
+TEST_CASE("only the same prefix and name can be the same lock, with any spelling of a server") {
   auto records = inherited_records({}, kAddress, fresh_lock());
   CHECK(find_outer_locks(records, {"db2:6379/2", kAddress.prefix, kAddress.name}).size() == 1);
   CHECK(find_outer_locks(records, {kAddress.server, "other:", kAddress.name}).empty());
   CHECK(find_outer_locks(records, {kAddress.server, kAddress.prefix, "a"}).empty());
 }
 
-TEST_CASE("A inside B inside A finds A again, and the innermost hold comes first") {
+TEST_CASE("A inside B inside A finds A again, the innermost lock first") {
   const LockAddress other{kAddress.server, kAddress.prefix, "other"};
   const run::HeldLock outer = fresh_lock();
   auto records = inherited_records(inherited_records({}, kAddress, outer), other, fresh_lock());
@@ -97,7 +97,7 @@ TEST_CASE("A inside B inside A finds A again, and the innermost hold comes first
   CHECK(owners(find_outer_locks(records, kAddress)) == std::vector{second.owner, outer.owner});
 }
 
-TEST_CASE("a server that is spelled alike comes before those inside that are not") {
+TEST_CASE("a server with the same spelling comes before nested ones with another") {
   const LockAddress alias{"db1.example:6379/2", kAddress.prefix, kAddress.name};
   const run::HeldLock outer = fresh_lock();
   const run::HeldLock elsewhere = fresh_lock();

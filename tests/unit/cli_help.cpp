@@ -157,7 +157,7 @@ TEST_CASE("no two options share a name, no two options of a command a letter") {
   }
 }
 
-TEST_CASE("each option has a text for the manual beside the short one") {
+TEST_CASE("each option has a long text for the manual") {
   for (const CommandRow& command : commands()) {
     for (const OptionRow& option : options()) {
       if (!option.applies_to(command.id) || option.id == Opt::version) continue;

@@ -55,7 +55,7 @@ TEST_CASE("a history entry that no rlock wrote is unknown") {
   }
 }
 
-TEST_CASE("what runs usually take is the median of the successful ones") {
+TEST_CASE("the usual time of a run is the median of the successful ones") {
   auto took = [](int64_t ms, const char* how = "released", const char* result = "exit:0") {
     lock::Run row = ended(how, result);
     row.until.ms = row.since.ms + ms;
@@ -123,7 +123,7 @@ TEST_CASE("the rows of the table are sorted by START, whichever run ended last")
   CHECK(ends == std::vector<std::string>{"2 skips", "exit:2", "1 skips", "exit:1"});
 }
 
-TEST_CASE("skips that found their work done, or were superseded, are called that") {
+TEST_CASE("skipped runs that found their work done, or were superseded, are named so") {
   lock::Skips all = skips(3);
   all.done = 3;
   lock::Skips some = skips(3);

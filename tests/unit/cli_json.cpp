@@ -75,7 +75,7 @@ TEST_CASE("queue as JSON is exactly as documented") {
   CHECK(absent["removed"].is_null());
 }
 
-TEST_CASE("a version as JSON has its commit where that is known") {
+TEST_CASE("a version as JSON has its commit if that is known") {
   CHECK(version_json("1.2.3", "", 1) ==
         "{\"schema\":1,\"version\":\"1.2.3\",\"commit\":null,\"stored_form\":1}\n");
   CHECK(json::parse(version_json("1.2.3", "abc", 1))["commit"] == "abc");

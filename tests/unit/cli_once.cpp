@@ -164,7 +164,7 @@ TEST_CASE("a local time is read as it was written") {
   }
 }
 
-TEST_CASE("what is asked to be done once") {
+TEST_CASE("--once, --once-per and --once-within give key, period and distance") {
   using namespace std::chrono_literals;
   const Zone zone(kBerlin);
   CHECK(once_with({"--once", "v 1=%"}) == lock::Once{lock::OnceKind::key, "v 1=%", {}, {}});

@@ -38,7 +38,7 @@ TEST_CASE("a waiter that is moved keeps what another version wrote into its reco
   CHECK(moved_record("{\"a\":" + deep + "}", "by ann").size() < 100);
 }
 
-TEST_CASE("a trace is kept where it has the form of the W3C, and not otherwise") {
+TEST_CASE("a trace is kept if it has the form of the W3C, and not otherwise") {
   const std::string good = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   CHECK(parse_traceparent(good) == good);
   const std::string newer = "cc" + good.substr(2);
@@ -80,7 +80,7 @@ TEST_CASE("a hostile record leaves fields unknown and breaks nothing") {
   }
 }
 
-TEST_CASE("broken UTF-8 in a record is mended, control characters never reach the text shown") {
+TEST_CASE("broken UTF-8 in a record is repaired, and control characters are never shown") {
   Record record = decode_record("{\"host\":\"a\xff\",\"user\":\"\\u001b[31mroot\\u202e\"}");
   REQUIRE(record.host);
   CHECK(util::is_utf8(*record.host));

@@ -173,7 +173,7 @@ TEST_CASE("a table shows the closure of a lock that nobody holds, and marks that
   CHECK(held.remark + held.command == "[closed for another 5m] make deploy (release 7)");
 }
 
-TEST_CASE("what keeps a run from the lock is named: a holder, a cool-down or the closure") {
+TEST_CASE("the obstacle of a run is named: a holder, a cool-down or the closure") {
   CHECK(obstacle_phrase({}) == "held by another client");
   CHECK(obstacle_phrase(test::closure()) ==
         "closed until 2026-11-21T02:59:00Z by ann@ops1: upgrade");
@@ -185,7 +185,7 @@ TEST_CASE("what keeps a run from the lock is named: a holder, a cool-down or the
   CHECK(aged.until == test::closure().until);
 }
 
-TEST_CASE("a table cuts to the caps of its columns only where the last one would have no room") {
+TEST_CASE("a table cuts columns to their caps only if the last one would have no room") {
   Table table({{"A", 4, 4}, {"B", 99, 4}});
   table.add({"abcdefgh", "0123456789"});
   CHECK(table.text(12) == "A    B\nabc\u2026 012345\u2026\n");
@@ -193,15 +193,14 @@ TEST_CASE("a table cuts to the caps of its columns only where the last one would
   CHECK(table.text(60) == "A         B\nabcdefgh  0123456789\n");
 }
 
-TEST_CASE("a table leaves out the columns that matter least where there is no room for them") {
+TEST_CASE("a narrow table drops its least important columns") {
   Table table({{"A", 12, 4, 0}, {"B", 12, 4, 2}, {"C", 12, 4, 1}});
   table.add({"abcdefgh", "01234567", "ABCDEFGH"});
   CHECK(table.text(10) == "A     C\nabcd\u2026 ABC\u2026\n");
   CHECK(table.text(3) == "A\nab\u2026\n");
 }
 
-TEST_CASE(
-    "a holder whose renewal is overdue is marked, and named dead only where that is certain") {
+TEST_CASE("a holder whose renewal is overdue is marked, and called dead only if that is certain") {
   lock::Holder late = test::holder();
   late.left = Millis(15'001);
   CHECK(state_of(test::snapshot({late}, 0)) == LockState::held);

@@ -87,8 +87,8 @@ TEST_CASE("a full lock with slots says how many are held, and whose limit applie
 }
 
 TEST_CASE(
-    "a run that ends without guard or renewal thread reports what runs on and stays locked (exit "
-    "71)") {
+    "a run that ends without guard or renewal thread reports running processes and stays locked "
+    "(71)") {
   Error none{ErrorKind::system, "cannot start the guard: fork: no"};
   Error gone{ErrorKind::unavailable, "connection refused"};
   RunExit got = run_exit(run::RunEnd{.started = true,
@@ -122,7 +122,8 @@ TEST_CASE("no message of a command that ran without the lock speaks of a lock th
   }
 }
 
-TEST_CASE("of survivors of a lost lease the message says that they may run with the next holder") {
+TEST_CASE(
+    "the message about survivors of a lost lease says that they may run with the next holder") {
   const std::vector<std::string> survivors{"process 5 (other)"};
   const run::LeaseEnd lease{{}, {}, true};
   for (const run::RunOutcome& outcome :
@@ -181,7 +182,7 @@ TEST_CASE("work that was done before is a success of its own, and says whose") {
   CHECK(contains(got.message, "failed 3 times"));
 }
 
-TEST_CASE("who is superseded names the newer one") {
+TEST_CASE("a superseded run names the newer one") {
   Asked deploy;
   deploy.settings.waiting.codes.superseded = 8;
   const std::string record = encode_record({"runner7", "ci", 812, {}, {}, {}});
@@ -238,7 +239,7 @@ TEST_CASE("a removed waiter learns who removed it and why") {
   check_complete(run_exit(lock::OwnerEnded{lock::OwnerEnd::removed, "\xff{"}));
 }
 
-TEST_CASE("a lost lease says what became of it") {
+TEST_CASE("the message about a lost lease says how it was lost") {
   auto message = [](lock::Lost lost) {
     RunExit got = run_exit(lost_end({std::move(lost), {}, false}));
     CHECK(got.code == 76);
@@ -275,8 +276,7 @@ TEST_CASE("\"nobody had the lock since\" is printed only if the server reported 
 }
 
 TEST_CASE(
-    "a lease lost without a reply is reported with the last error and with what could not be "
-    "ended") {
+    "a lease lost without a reply is reported with the last error and the remaining processes") {
   run::LeaseEnd lease{{}, Error{ErrorKind::unavailable, "timed out"}, true};
   RunExit got = run_exit(lost_end(lease, {"pid 5 (other user)"}));
   check_complete(got);
@@ -312,7 +312,7 @@ TEST_CASE("a command that ended by itself keeps its code, with a warning for a l
   CHECK(contains(unreleased.message, "did not confirm"));
 }
 
-TEST_CASE("a command that cannot be executed is not said to have released what it could not") {
+TEST_CASE("a command that cannot be executed is not reported as released if the release failed") {
   Error silent{ErrorKind::unavailable, "db1:6379: no answer in time"};
   RunExit got = run_exit(run::RunEnd{.exec_error = ENOENT, .unreleased = silent});
   CHECK(got.code == 127);

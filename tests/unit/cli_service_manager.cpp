@@ -68,7 +68,7 @@ TEST_CASE("a status is one printable line of bounded length") {
   CHECK(report.size() < 600);
 }
 
-TEST_CASE("where the receiver has fallen behind, READY=1 is sent again until it has room") {
+TEST_CASE("if the receiver has fallen behind, READY=1 is sent again until it has room") {
   test::Scratch scratch;
   Receiver receiver(scratch.file("notify"));
   ServiceManager manager(scratch.file("notify"));

@@ -121,7 +121,7 @@ void run_for(WatchClient& client, TimePoint& now, Millis time, const OnScreen& s
 
 }  // namespace
 
-TEST_CASE("a look differs by state, holders and waiters, not by the time that has passed") {
+TEST_CASE("two snapshots differ if state, holders or waiters differ, not merely elapsed time") {
   WatchModel model({});
   model.add(page({"nightly"}));
   auto first = model.see("nightly", view("nightly", test::snapshot({test::holder()}, 2)), kStart);
@@ -258,7 +258,7 @@ TEST_CASE("an outage keeps the table and says since when and why") {
   CHECK(contains(frame(input)[3].text, "q: quit"));
 }
 
-TEST_CASE("a server that is silent is noticed before its request is given up, also with no lock") {
+TEST_CASE("a silent server is noticed before its request times out, even without locks") {
   const WatchModel empty({});
   ServerState state{kStart, {}, {}};
   FrameInput input{empty, state};
@@ -269,7 +269,7 @@ TEST_CASE("a server that is silent is noticed before its request is given up, al
   CHECK(frame(input)[1].style == LineStyle::alarm);
 }
 
-TEST_CASE("the servers of a quorum that do not answer are named, also with no lock") {
+TEST_CASE("servers of a quorum that do not answer are named, even without locks") {
   const WatchModel empty({});
   ServerState state{kStart, {}, {{"db2", "db2: no answer yet"}}};
   FrameInput input{empty, state};
@@ -309,7 +309,7 @@ TEST_CASE("the terminal's abilities come from its environment") {
   CHECK_FALSE(grey.utf8);
 }
 
-TEST_CASE("beyond 20 locks it is four, a batch has at most 100, and each lock has its turn") {
+TEST_CASE("more than 20 locks are read in batches of at most 100, and each lock has its turn") {
   CountingInspector server;
   server.names = names_of(450);
   WatchModel model({});
@@ -367,7 +367,7 @@ TEST_CASE("only the lock that is opened has its waiters read") {
 }
 
 TEST_CASE(
-    "the first waiters are read where a screen shows them, to find runs that wait for each other") {
+    "the first waiters are read if a screen shows them, to find runs that wait for each other") {
   CountingInspector server;
   server.names = names_of(1);
   WatchModel model({});
@@ -405,7 +405,7 @@ TEST_CASE("runs that wait for each other are marked in the table") {
   CHECK_FALSE(contains(texts(model, {"c"}, 200, 10)[3], "[deadlock]"));
 }
 
-TEST_CASE("an outage is reported with its beginning, tried more and more rarely, and ends") {
+TEST_CASE("an outage is reported with its beginning and its end, and retried ever more rarely") {
   CountingInspector server;
   server.names = names_of(2);
   WatchModel model({});

@@ -21,7 +21,8 @@ TEST_CASE("the deadline counts from before the request, less the drift") {
   CHECK(lease_deadline(kStart, 1s) == kStart + 1s - 10ms - 2ms);
 }
 
-TEST_CASE("where a replica may take over, each lease ends earlier by what its clock may be ahead") {
+TEST_CASE(
+    "if a replica may take over, each lease expires earlier by the possible clock difference") {
   const LeaseMonitor lease({30s, 5s, Watchdog::renew, timing::replica_clock_gap(30s)}, kStart,
                            kStart);
   CHECK(lease.deadline() == lease_deadline(kStart, 30s) - 1s);
@@ -105,7 +106,7 @@ TEST_CASE("an outage of the stated length is survived whenever it begins, one of
   CHECK(survived_outage({1s, 166ms}) == 23ms);
 }
 
-TEST_CASE("when the lease is over, renewals that fail are no longer tried in haste") {
+TEST_CASE("after the lease expired, failed renewals are no longer retried quickly") {
   auto lease = monitor(1s, 0s);
   TimePoint now = kStart + 2s;
   for (int i = 0; i < 10; ++i) lease.failed(now, now);

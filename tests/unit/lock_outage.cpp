@@ -89,7 +89,7 @@ bool about(Millis took, Millis expected) {
 
 }  // namespace
 
-TEST_CASE("a run waits for the server as it waits for the lock, and says for how long it did") {
+TEST_CASE("a run waits for the server as for the lock, and says how long it waited") {
   Outage outage;
   Millis expected = 60s;
   SUBCASE("without --wait for 60 s") {}
@@ -188,7 +188,7 @@ TEST_CASE("a master that no sentinel knows is an error of the configuration afte
     CHECK(outage.took() >= 5s);
     CHECK(outage.took() < 7s);
   }
-  SUBCASE("not of one that does not") {
+  SUBCASE("of a run with -n") {
     outage.call.queueing = Queueing::never;
     CHECK(outage.fails_with(kUnknownMaster).kind == ErrorKind::unavailable);
     CHECK(about(outage.took(), 2s));

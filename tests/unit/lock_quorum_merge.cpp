@@ -39,7 +39,8 @@ TEST_CASE("a lease is lost when so many servers report it lost that no majority 
   CHECK(std::get<Lost>(**reply).how == LostHow::forced);
 }
 
-TEST_CASE("nobody had the lock since when a majority of the servers says so, and not before") {
+TEST_CASE(
+    "the lock had no other holder since if a majority of the servers says so, and not before") {
   Lost untouched{LostHow::deleted, {}, {}};
   untouched.later_holder = LaterHolder::nobody;
   Replies<RenewReply> replies(3);
@@ -113,7 +114,7 @@ TEST_CASE(
         "only 1 of 3 servers renewed the lease, 2 required: b:1: deleted; c:1: no answer in 300ms");
 }
 
-TEST_CASE("a refusal that cannot pass decides only where it takes the majority away") {
+TEST_CASE("a permanent refusal decides only if it prevents a majority") {
   std::vector<std::optional<Error>> errors(5);
   errors[0] = Error{ErrorKind::denied, "a:1 refused us"};
   errors[1] = down();
@@ -153,7 +154,7 @@ TEST_CASE("a release is confirmed by a majority") {
   CHECK((*merge_replies(replies, five(), Collecting::open))->ending == OwnerEnd::released);
 }
 
-TEST_CASE("a live run is not released by its id where any server knows it as one") {
+TEST_CASE("a live run is not released by its id if any server knows it as one") {
   Holder run;
   run.owner = "x";
   Replies<ReleaseReply> replies(3);
@@ -165,7 +166,7 @@ TEST_CASE("a live run is not released by its id where any server knows it as one
   CHECK((*reply)->run.has_value());
 }
 
-TEST_CASE("an owner holds the lock where a majority may have its lease") {
+TEST_CASE("an owner holds the lock if a majority may have its lease") {
   auto with = [](std::vector<std::string> owners) {
     Snapshot snapshot;
     snapshot.known = true;

@@ -46,7 +46,8 @@ AcquireReply answer(Servers& servers) {
 
 }  // namespace
 
-TEST_CASE("what one server knows to be done is done, and a grant beside it is cancelled") {
+TEST_CASE(
+    "work that one server knows to be done is done, and a grant of another server is cancelled") {
   Servers five(5);
   for (ScriptedStore* store : five.stores) grants(*store);
   // While the others grant it, or while they confirm the grant.
@@ -65,7 +66,7 @@ TEST_CASE("what one server knows to be done is done, and a grant beside it is ca
   }
 }
 
-TEST_CASE("a grant beside a server that says done waits for one that may know it was forgotten") {
+TEST_CASE("a grant next to a server that says done waits for a server that may have forgotten it") {
   Servers five(5);
   for (ScriptedStore* store : five.stores) grants(*store);
   says(*five.stores.back(), kSoon, done_by(7));
@@ -75,14 +76,14 @@ TEST_CASE("a grant beside a server that says done waits for one that may know it
   CHECK(std::holds_alternative<Granted>(answer(five)));
 }
 
-TEST_CASE("of several servers that know it to be done the latest success counts") {
+TEST_CASE("if several servers know the work to be done, the latest success counts") {
   Trio trio;
   for (size_t i = 0; i < 3; ++i) says(*trio.stores[i], kSoon, done_by(5 + i % 2));
   CHECK(std::get<AlreadyDone>(answer(trio)).token == Token{6});
   CHECK(trio.stores.front()->cancelled == 0);
 }
 
-TEST_CASE("one server that answers is enough to know that it is done") {
+TEST_CASE("one server that answers is enough to know that work is done") {
   Trio trio;
   says(*trio.stores.front(), kSoon, done_by(7));
   CHECK(std::holds_alternative<AlreadyDone>(answer(trio)));
@@ -111,7 +112,7 @@ TEST_CASE("failures that were forgotten while their server was down do not count
   }
 }
 
-TEST_CASE("runs have failed too often where the lock cannot be had without a server that says so") {
+TEST_CASE("runs have failed too often if no majority is possible without a server that says so") {
   Trio other;
   says(*other.stores[0], kSoon, FailedTooOften{3});
   grants(*other.stores[1]);
@@ -127,7 +128,7 @@ TEST_CASE("runs have failed too often where the lock cannot be had without a ser
   CHECK(trio.stores[1]->cancelled_how == CancelHow::cancelled);
 }
 
-TEST_CASE("a success is recorded where a majority has marked it") {
+TEST_CASE("a success counts as recorded if a majority has it") {
   struct {
     std::vector<Marked> marks;
     Marked merged;
@@ -186,7 +187,7 @@ TEST_CASE("the servers agree on what is forgotten: up to the last run that has e
   }
 }
 
-TEST_CASE("what fewer than a majority forgets is not forgotten") {
+TEST_CASE("work that less than a majority forgets is not forgotten") {
   Trio trio;
   trio.all_reply(kSoon, Snapshot{});
   trio.stores[1]->replies(kSoon, Forgotten{});

@@ -29,7 +29,7 @@ TEST_CASE("a blocking wait that the servers end is followed by another") {
   CHECK(*wake == Wake::woken);
 }
 
-TEST_CASE("a try of Redlock that pauses beside a server that hangs sleeps meanwhile") {
+TEST_CASE("a Redlock attempt that pauses while a server hangs sleeps meanwhile") {
   Trio trio;
   Holder contender;
   contender.owner = "other";
@@ -184,7 +184,8 @@ TEST_CASE("a release over a quorum does not wait for a renewal that is not answe
   CHECK(releasing->take());
 }
 
-TEST_CASE("who did not acquire the lock here releases it also where no server was reached") {
+TEST_CASE(
+    "a process that did not acquire the lock releases it even if it reached no server before") {
   Trio trio;
   for (ScriptedStore* store : trio.stores) {
     store->reached = false;
@@ -195,7 +196,7 @@ TEST_CASE("who did not acquire the lock here releases it also where no server wa
   for (const ScriptedStore* store : trio.stores) CHECK(store->released == 1);
 }
 
-TEST_CASE("the others confirm a grant in the place of one that refuses or is slow to do so") {
+TEST_CASE("the other servers confirm a grant instead of one that refuses or is slow") {
   const Millis soon{1};
   const Step<RenewReply> refuses{soon, Result<RenewReply>(Lost{LostHow::full, {}, {}})};
   for (const Step<RenewReply>& second : {refuses, Step<RenewReply>{}}) {
@@ -245,7 +246,7 @@ TEST_CASE(
   CHECK(trio.drive(*completion) == later);
 }
 
-TEST_CASE("what confirms a grant can restore all that the run asked for") {
+TEST_CASE("the confirmation of a grant can restore all that the run asked for") {
   Trio trio;
   trio.all_reply(1ms, Granted{}, Renewal{});
   AcquireCall call{{.name = trio.name,
@@ -307,11 +308,11 @@ TEST_CASE("over a quorum a waiter blocks for the shortest slice that a server gi
   contender.owner = "other";
   std::vector<std::optional<Millis>> given{20s, 10s, 15s};
   Millis shortest = 10s;
-  SUBCASE("one is near the head at one of them") {
+  SUBCASE("near the head at one server") {
     given.at(2) = std::nullopt;
     shortest = 5s;
   }
-  SUBCASE("each is far") {}
+  SUBCASE("far from the head at each") {}
   for (size_t i = 0; i < given.size(); ++i) {
     Queued place;
     place.ticket = {50};

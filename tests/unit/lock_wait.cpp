@@ -114,7 +114,7 @@ TEST_CASE(
   CHECK(bench.store.slices == std::vector<Millis>{120ms, 1ms});
 }
 
-TEST_CASE("while a waiter learns its place its store is free for another request") {
+TEST_CASE("while a waiter learns its position its store is free for another request") {
   Bench bench;
   bench.answers(place(3));
   bench.wakes_after(2s);
@@ -163,7 +163,7 @@ TEST_CASE("a cancel that gets lost is sent again") {
     REQUIRE(bench.run(bench.within(1s)));
     CHECK(bench.store.cancelled == 2);
   }
-  SUBCASE("before it, also to a server that has been silent") {
+  SUBCASE("before it, even to a server that has been silent") {
     bench.wakes_after(1ms);
     bench.fails(ErrorKind::denied, Retry::never);
     bench.store.cancels.push_back({});
@@ -198,7 +198,7 @@ TEST_CASE("a cancel whose connection has gone silent leaves time for a fresh one
   CHECK(bench.poller.now() - bench.start < 50ms + timing::kShortCancelTime);
 }
 
-TEST_CASE("a waiter forced out before its claim confirms that") {
+TEST_CASE("a waiter that was removed before its claim confirms that") {
   Bench bench;
   bench.answers(OwnerEnded{OwnerEnd::forced, "by whom"});
   bench.replies_to_cancel(CancelReply::not_found);
@@ -274,7 +274,8 @@ void grants(Bench& bench, const Result<Done>& outlasts) {
   bench.store.failover_checks.push_back({1ms, outlasts});
 }
 
-TEST_CASE("a grant during a failover counts as none: the same owner asks again, from its place") {
+TEST_CASE(
+    "a grant during a failover does not count, and the same owner asks again, from its position") {
   Bench bench;
   bench.answers(place(3));
   bench.wakes_after(2s);
@@ -321,7 +322,7 @@ TEST_CASE("a failover that outlasts the wait ends it, and what was granted is ca
 }
 
 TEST_CASE(
-    "without a wait a failover that ends in time is waited for, also when the master is gone") {
+    "without a wait rlock waits for a failover that ends in time, even if the master is gone") {
   Bench bench;
   AcquireCall call{*LockName::parse("job"), Owner::fresh(bench.random)};
   call.queueing = Queueing::never;
@@ -373,7 +374,7 @@ TEST_CASE("a waiter that may not block polls rarely, but in time for a grant") {
   SUBCASE("cut off") {
     wake = Error{ErrorKind::unavailable, "the server closed the connection", Retry::later};
   }
-  SUBCASE("woken for nothing") {}
+  SUBCASE("woken without need") {}
   for (int i = 0; i < 10'000; ++i) {
     bench.answers(place(2));
     bench.store.wakes.push_back({1ms, wake});
@@ -469,7 +470,7 @@ TEST_CASE("waiters ask again at random times, not all at once") {
   CHECK(*least != *most);
 }
 
-TEST_CASE("the first request alone is announced while it is on its way") {
+TEST_CASE("only the first request is announced while it is on its way") {
   struct {
     std::vector<AcquireReply> replies;
     int refused;
@@ -552,7 +553,8 @@ TEST_CASE("a waiter far from the head blocks for the slice that the server gives
   CHECK(slices.at(4) <= 5500ms);
 }
 
-TEST_CASE("after a cut connection waiters at rest come back over a slice, the first ones at once") {
+TEST_CASE(
+    "after a cut connection idle waiters return spread over a slice, the first ones immediately") {
   Millis most{0};
   for (int i = 0; i < 200; ++i) {
     const auto near = returns_after_a_cut(std::nullopt);
@@ -586,7 +588,7 @@ size_t waits_before_it_asks(Result<HeartbeatReply> answer, AcquireCall call,
   return bench.store.slices.size();
 }
 
-TEST_CASE("a waiter at rest sends a heartbeat, and asks where that is not enough") {
+TEST_CASE("an idle waiter sends a heartbeat, and asks if that is not enough") {
   test::FixedRandom random;
   const AcquireCall call{*LockName::parse("job"), Owner::fresh(random)};
   const HeartbeatReply enough = Resting{8, 20s, "holder", 40s};
@@ -603,7 +605,7 @@ TEST_CASE("a waiter at rest sends a heartbeat, and asks where that is not enough
   CHECK(waits_before_it_asks(enough, passes) == 1);
 }
 
-TEST_CASE("a heartbeat shows the place, and how long the holder's lease lasts by now") {
+TEST_CASE("the reply to a heartbeat shows the position and the rest of the holder's lease") {
   Bench bench;
   Queued queued = at_rest(20s);
   queued.obstacle = Holder{.owner = "holder", .since = {1}, .left = 1s};

@@ -101,7 +101,7 @@ TEST_CASE("the masters with slots are read from CLUSTER NODES, by address or by 
         std::vector<HostPort>{{"db1", 6379}, {"", 6379}, {"2001:db8::7", 6379}});
 }
 
-TEST_CASE("a node's own line alone says which of its slots move") {
+TEST_CASE("only a node's own line says which of its slots move") {
   const OwnSlots own = own_slots(
       "a 10.0.0.1:6379@16379 master - 0 0 1 connected 100-200 [100->-b]\n"
       "b 10.0.0.2:6379@16379 myself,master - 0 0 2 connected 7 16380-16383 [7->-a] [93-<-a]\n"
@@ -140,7 +140,7 @@ TEST_CASE("a batch goes out in one group for each node, and the places are remem
   CHECK(again.group() == batch_of({"a", "c"}));
 }
 
-TEST_CASE("a key that is on its way is asked for behind ASKING, and its place stays") {
+TEST_CASE("a key of a moving slot is requested with ASKING, and its position stays") {
   KeyPlaces places;
   places.keep("a", kFirst);
   ClusterBatch batch(batch_of({"a"}), places);
@@ -153,7 +153,7 @@ TEST_CASE("a key that is on its way is asked for behind ASKING, and its place st
   CHECK(places.find("a") == kFirst);
 }
 
-TEST_CASE("redirects end, and a node that is gone costs only its own locks") {
+TEST_CASE("redirects are bounded, and a dead node costs only its own locks") {
   KeyPlaces places;
   places.keep("b", kSecond);
   places.keep("a", kFirst);
@@ -176,7 +176,7 @@ TEST_CASE("redirects end, and a node that is gone costs only its own locks") {
   CHECK(all[1].error().text == "gone");
 }
 
-TEST_CASE("at most five redirects: nodes that send us round in a circle are an error") {
+TEST_CASE("after five redirects, nodes that send rlock round in a circle are an error") {
   std::atomic<int> port{0};
   std::atomic<int> asked{0};
   FakeServer node([&](FakeServer::Peer& peer, int) {
@@ -225,7 +225,7 @@ TEST_CASE("after ASK a script that the new node does not know is sent there as t
   CHECK(reply->ending == lock::OwnerEnd::released);
 }
 
-TEST_CASE("a master whose list is none is an error, not an empty one, and is passed over") {
+TEST_CASE("a master without a valid list is an error, not an empty list, and is skipped") {
   for (const char* list : {":7\r\n", "*-1\r\n", "*1\r\n$1\r\n0\r\n", "-ERR you said canary\r\n"}) {
     CAPTURE(list);
     FakeServer master([list](FakeServer::Peer& peer, int) {
@@ -262,7 +262,7 @@ TEST_CASE("a master whose list is none is an error, not an empty one, and is pas
   }
 }
 
-TEST_CASE("MOVED is remembered, also by the next link, and a dead seed is passed over") {
+TEST_CASE("MOVED is remembered by the next connection too, and a dead seed is skipped") {
   test::RedisServer real({}, test::Listen::unix_socket_and_tcp);
   FakeServer seed([&](FakeServer::Peer& peer, int) {
     peer.await(kPing);

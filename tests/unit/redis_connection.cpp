@@ -92,7 +92,7 @@ TEST_CASE("a replica that was to be the master is sent no command") {
   CHECK_FALSE(call(connection, {"SET", "k", "v"}));
 }
 
-TEST_CASE("a command in flight may be abandoned for another one") {
+TEST_CASE("a command in flight may be abandoned for another command") {
   RedisServer real;
   Connection connection(at_socket(real));
   auto blocked = call(connection, {"BLPOP", "list", "0"}, Millis(20));

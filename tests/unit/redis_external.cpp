@@ -118,7 +118,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("a release that never reached the server does not answer for a lease that had ended") {
+TEST_CASE("a release that never reached the server does not confirm a lease that had expired") {
   with_each([](lock::LockServer& store, test::RedisServer& server) {
     const std::string away = server.socket_path() + ".away";
     server.cli({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});

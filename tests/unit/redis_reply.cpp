@@ -93,7 +93,7 @@ TEST_CASE("nesting is refused beyond what any script of ours returns") {
   CHECK(refuses(many("*1\r\n", 100'000)));
 }
 
-TEST_CASE("what is not the protocol is refused") {
+TEST_CASE("replies that break the protocol are refused") {
   CHECK(refuses("HTTP/1.1 400 Bad Request\r\n"));
   CHECK(refuses("SSH-2.0-OpenSSH_9.2\r\n"));
   CHECK(refuses(":abc\r\n"));

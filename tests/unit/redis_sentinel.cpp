@@ -67,25 +67,25 @@ TEST_CASE("the master is the server that most of the configured sentinels name")
     auto elected = vote(ports);
     return elected && *elected == master;
   };
-  SUBCASE("alone") {
+  SUBCASE("only one sentinel") {
     CHECK(elects({old1.port()}, kOld));
   }
-  SUBCASE("one is behind the times") {
+  SUBCASE("one sentinel is outdated") {
     CHECK(elects({old1.port(), new1.port(), new2.port()}, kNew));
   }
-  SUBCASE("one is silent: nobody waits for it") {
+  SUBCASE("a silent sentinel is not waited for") {
     // Longer than finish() waits.
     auto elected = vote({silent1.port(), new1.port(), new2.port()}, std::chrono::hours(1));
     CHECK((elected && *elected == kNew));
   }
-  SUBCASE("one is dead") {
+  SUBCASE("one sentinel is dead") {
     CHECK(elects({0, new1.port(), new2.port()}, kNew));
   }
-  SUBCASE("one that knows nothing does not vote") {
+  SUBCASE("a sentinel that knows nothing does not count") {
     CHECK(elects({ignorant.port(), new1.port()}, kNew));
     CHECK_FALSE(vote({0, new1.port(), ignorant.port()}));
   }
-  SUBCASE("they are at odds") {
+  SUBCASE("sentinels disagree") {
     CHECK_FALSE(vote({old1.port(), new1.port()}));
   }
 }
@@ -118,7 +118,7 @@ TEST_CASE("a majority is counted over the sentinels that exist, not over those t
   const std::string old = address(kOld.port);
   FakeServer third(that_knows("c", {{"a", 1}, {"b", 2}}, old));
   FakeServer second(that_knows("b", {{"a", 1}, {"c", third.port()}}, old));
-  SUBCASE("one of three that is cut off from the others decides nothing") {
+  SUBCASE("a single sentinel cut off from the others decides nothing") {
     FakeServer alone(that_knows("a", {{"b", 1}, {"c", 2}}, old));
     auto elected = vote({alone.port()}, Millis(1'000));
     REQUIRE_FALSE(elected);
@@ -126,17 +126,17 @@ TEST_CASE("a majority is counted over the sentinels that exist, not over those t
     CHECK(elected.error().text.find("127.0.0.1:1 (last answered 2h ago)") != std::string::npos);
     CHECK(elected.error().text.find("SENTINEL RESET m") != std::string::npos);
   }
-  SUBCASE("one that is named leads to the others") {
+  SUBCASE("a named sentinel leads to the others") {
     FakeServer first(that_knows("a", {{"b", second.port()}, {"c", third.port()}}, old));
     auto elected = vote({first.port()});
     CHECK((elected && *elected == kOld));
   }
-  SUBCASE("one with two names has one vote") {
+  SUBCASE("a sentinel with two names counts once") {
     FakeServer once(that_knows("d", {{"a", 1}, {"c", 2}}, old));
     FakeServer again(that_knows("d", {{"a", 1}, {"c", 2}}, old));
     CHECK_FALSE(vote({once.port(), again.port()}, Millis(1'000)));
   }
-  SUBCASE("one at another address than it announces counts once") {
+  SUBCASE("a sentinel at another address than it announces counts once") {
     FakeServer behind_nat(that_knows("a", {{"b", 1}, {"c", 2}}, old));
     auto elected = vote({behind_nat.port(), second.port()}, Millis(1'000));
     CHECK((elected && *elected == kOld));
@@ -307,7 +307,7 @@ TEST_CASE("what a master acknowledged counts if no sentinel fails over or knows 
   FakeServer new2(that_describes(kNew, kCalm, 5));
   FakeServer silent(that_says(""));
   FakeServer ignorant(that_says("-ERR No such master with that name\r\n*-1\r\n"));
-  SUBCASE("all is well, also while one is silent, dead or knows nothing") {
+  SUBCASE("all agree, or one is silent, dead or knows nothing") {
     for (int third : {old2.port(), silent.port(), 0}) {
       FakeServer fresh(that_describes(kOld, kCalm, 4));
       FakeServer another(that_describes(kOld, kCalm, 4));
@@ -315,31 +315,31 @@ TEST_CASE("what a master acknowledged counts if no sentinel fails over or knows 
     }
     CHECK(why_not({old1.port(), ignorant.port()}, kOld).empty());
   }
-  SUBCASE("one fails over") {
+  SUBCASE("one sentinel fails over") {
     CHECK(contains(why_not({old1.port(), old2.port(), leader.port()}, kOld), "is in progress"));
   }
-  SUBCASE("one has promoted another, and the others do not know it yet") {
+  SUBCASE("one sentinel has promoted a replica, and the others do not know it yet") {
     CHECK(contains(why_not({old1.port(), old2.port(), promoted.port()}, kOld), "and not"));
   }
-  SUBCASE("the failover is over for one of them") {
+  SUBCASE("the failover is over for one sentinel") {
     CHECK(contains(why_not({old1.port(), old2.port(), new1.port()}, kOld), "and not"));
   }
   SUBCASE("the new master stays while other replicas do not follow it yet, and one is behind") {
     CHECK(why_not({promoted.port(), new1.port(), old1.port()}, kNew).empty());
   }
-  SUBCASE("most name another one") {
+  SUBCASE("most name another master") {
     CHECK(contains(why_not({new1.port(), new2.port(), old1.port()}, kOld), "and not"));
   }
   SUBCASE("too few answer") {
     CHECK(contains(why_not({old1.port(), 0, 0}, kOld), "no majority"));
   }
-  SUBCASE("those that name another one since the same failover are not behind") {
+  SUBCASE("sentinels that name another master since the same failover are not outdated") {
     FakeServer other(that_describes(kNew, kCalm, 4));
     CHECK(contains(why_not({old1.port(), old2.port(), other.port()}, kOld), "and not"));
   }
 }
 
-TEST_CASE("the last sentinel is waited for before a grant counts: it may lead the failover") {
+TEST_CASE("a grant counts only after the last sentinel answered, which may lead the failover") {
   FakeServer old1(that_describes(kOld, kCalm, 4));
   FakeServer old2(that_describes(kOld, kCalm, 4));
   const std::string late = state(kOld, kFailingOver, 4) + address(kOld.port);

@@ -26,7 +26,7 @@ Ended shake_hands(FakeServer::Script script, Millis patience) {
 
 }  // namespace
 
-TEST_CASE("a name that any certificate would fit is no name of a host") {
+TEST_CASE("a host name that any certificate would fit is refused") {
   for (const char* name : {".", "..", ".example.com", ".example.com."}) {
     CAPTURE(name);
     redis::TlsOptions options;

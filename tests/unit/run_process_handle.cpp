@@ -70,7 +70,7 @@ TEST_CASE("a process that lives has not ended, one that was killed has, reaped o
   }
 }
 
-TEST_CASE("its end can be polled for where the kernel has a descriptor for it") {
+TEST_CASE("the end of a process can be polled for if the kernel has a descriptor for it") {
   Sleeper sleeper;
   REQUIRE(sleeper.lives());
   auto handle = util::ProcessHandle::open(sleeper.pid());

@@ -119,7 +119,7 @@ TEST_CASE("a stat line is read past a name with brackets and blanks") {
   CHECK_FALSE(util::read_stat(0x3ffffff).has_value());
 }
 
-TEST_CASE("the tree, where the kernel keeps no lists of children" *
+TEST_CASE("the tree is complete even if the kernel keeps no lists of children" *
           doctest::skip(kUnderThreadSanitizer)) {
   Job stranger(shell("echo on; exec sleep 60"));
   CHECK(stranger.line() == "on");
@@ -165,7 +165,7 @@ const char* end_one_of_two() {
   _exit(0);
 }
 
-TEST_CASE("as PID 1 without /proc rlock ends the command alone" *
+TEST_CASE("as PID 1 without /proc rlock stops only the command" *
           doctest::skip(kUnderThreadSanitizer)) {
   const std::string other = said_by(enter_namespace);
   if (other == "refused") {
@@ -207,7 +207,8 @@ bool is_gone_in_the_hands_of_a_tracer() {
   return gone;
 }
 
-TEST_CASE("a dead process that a tracer holds is gone" * doctest::skip(kUnderThreadSanitizer)) {
+TEST_CASE("a dead process that a tracer holds counts as gone" *
+          doctest::skip(kUnderThreadSanitizer)) {
   CHECK(holds_in_a_child(is_gone_in_the_hands_of_a_tracer));
 }
 
@@ -236,7 +237,7 @@ bool term_ends_both(run::ProcessTree& tree) {
 }
 
 // The child may become ours while we look for it: hence many times.
-TEST_CASE("a signal reaches also who loses its parent to it" *
+TEST_CASE("a signal reaches processes that lose their parent to it" *
           doctest::skip(kUnderThreadSanitizer)) {
   CHECK(holds_in_a_child([] {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -279,7 +280,7 @@ bool is_descendant_while_its_parent_ends() {
   return known;
 }
 
-TEST_CASE("descent is known while a process in between ends" *
+TEST_CASE("descent is known even while a process in between exits" *
           doctest::skip(kUnderThreadSanitizer)) {
   CHECK(holds_in_a_child([] {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -301,7 +302,7 @@ TEST_CASE("the signals that a process ignores are known, however many groups its
   }));
 }
 
-TEST_CASE("a process that asks to be left alone again and again takes no other's place") {
+TEST_CASE("a process that repeatedly asks to outlive the run displaces no other") {
   static run::Exclusions asked;
   for (int time = 0; time < 200; ++time) asked.add(getpid());
   asked.add(getppid());

@@ -3,7 +3,7 @@
 #include "run/run.hpp"
 #include "util/random.hpp"
 
-TEST_CASE("a renewal says what a put-back restores; a nested run knows it only of itself") {
+TEST_CASE("a renewal says what a restored lease has; a nested run knows that only of itself") {
   using namespace rlock;
   const auto owner = *lock::Owner::parse("0123456789abcdef0123456789abcdef");
   lock::Claim claim{*lock::LockName::parse("job"), owner};

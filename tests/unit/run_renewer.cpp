@@ -121,7 +121,7 @@ bool real_time_is_allowed() {
 
 }  // namespace
 
-TEST_CASE("a descriptor that is readable for ever does not occupy a processor") {
+TEST_CASE("a descriptor that stays readable does not occupy a processor") {
   RunningRenewer odd(Listening::stuck);
   REQUIRE(test::eventually([&] { return odd.counts().rounds > 0; }));
   const TimePoint begun = BootClock::now();
@@ -135,7 +135,7 @@ TEST_CASE("a descriptor that is readable for ever does not occupy a processor") 
   CHECK(rounds <= 2 * (200 + 20 * (seconds + 1)));
 }
 
-TEST_CASE("a server that wakes the holder at once, again and again, is asked ever less often") {
+TEST_CASE("a server that wakes the holder again and again is asked ever less often") {
   RunningRenewer odd(Listening::always_woken);
   REQUIRE(test::eventually([&] { return odd.counts().listens > 0; }));
   const TimePoint begun = BootClock::now();
@@ -144,7 +144,7 @@ TEST_CASE("a server that wakes the holder at once, again and again, is asked eve
   CHECK(odd.counts().listens <= 5 + seconds);
 }
 
-TEST_CASE("the renewal thread runs before others where that is allowed, what it starts does not") {
+TEST_CASE("the renewal thread runs before others if that is allowed, and its children do not") {
   if (!real_time_is_allowed()) {
     MESSAGE("refused here: real-time priority");
     return;

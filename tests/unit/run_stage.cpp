@@ -106,14 +106,14 @@ const Row kRows[] = {
     {"an end is final", gave_up, {.phase = kRunning, .cause = EndCause::lease}, gave_up},
 };
 
-TEST_CASE("each look leads from a stage of the command to the next") {
+TEST_CASE("each check leads from a stage of the command to the next") {
   for (const Row& row : kRows) {
     CAPTURE(row.what);
     CHECK(next(row.from, row.look) == row.to);
   }
 }
 
-TEST_CASE("a stage comes back to none before it") {
+TEST_CASE("a stage never returns to an earlier one") {
   for (const Row& row : kRows) {
     for (Stage from : {running, terminating, killing}) {
       CAPTURE(row.what);
@@ -122,7 +122,7 @@ TEST_CASE("a stage comes back to none before it") {
   }
 }
 
-TEST_CASE("the lock is kept only for what ends for another reason than its lease") {
+TEST_CASE("rlock keeps the lock for remaining processes unless the lease was lost") {
   const auto kept = [](EndCause cause) { return keeps_lock({.cause = cause}); };
   CHECK(keeps_lock({}));
   CHECK((kept(EndCause::run_limit) && kept(EndCause::no_guard)));

@@ -31,7 +31,7 @@ TEST_CASE("durations are read as rlock(1) describes them") {
   }
 }
 
-TEST_CASE("what is no duration is refused with what to write") {
+TEST_CASE("an invalid duration is refused with an example of a valid one") {
   for (const char* bad : {"",      " ",    "s",    "-1",   "-1s",  "+1s",   "1x",
                           "1 s",   "1e3",  "inf",  "nan",  "0x10", ".",     "1..5s",
                           "1.2.3", "5m1h", "1h1h", "1h30", "10s ", "4000d", "99999999999999999999",

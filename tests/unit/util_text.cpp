@@ -18,7 +18,7 @@ TEST_CASE("hostile bytes become valid UTF-8") {
   }
 }
 
-TEST_CASE("nothing that a terminal obeys gets through") {
+TEST_CASE("no control sequence of a terminal gets through") {
   CHECK(printable("a\x1B[31mb\n") == "a\\x1b[31mb\\x0a");
   CHECK(printable("nul\0byte"s) == "nul\\x00byte");
   CHECK(printable("\x7F\xC2\x9B") == "\\x7f\\u{9b}");
@@ -39,7 +39,7 @@ TEST_CASE("text is cut and filled by the columns that it takes, never inside a c
   CHECK(padded("ab", 4) == "ab  ");
 }
 
-TEST_CASE("a text is taken apart at a mark, and every mark counts") {
+TEST_CASE("a text is split at a separator, and every separator counts") {
   using Pieces = std::vector<std::string_view>;
   CHECK(split("", ',') == Pieces{""});
   CHECK(split("a", ',') == Pieces{"a"});
@@ -53,7 +53,7 @@ TEST_CASE("a text is taken apart at a mark, and every mark counts") {
   CHECK(take_until(rest, ' ').empty());
 }
 
-TEST_CASE("a pattern: * stands for anything, ? for one character") {
+TEST_CASE("in a pattern * stands for any text, ? for one character") {
   for (auto [pattern, text] : {std::pair{"team-1/*", "team-1/deploy"},
                                {"*", ""},
                                {"*", "a/b"},
@@ -90,7 +90,7 @@ TEST_CASE("a number is all of a text, and fits its type") {
   CHECK_FALSE(parse_number<uint8_t>("256"));
 }
 
-TEST_CASE("the digits at the front of a text") {
+TEST_CASE("the digits at the front of a text are read as a number") {
   CHECK(leading_digits("7.2.4") == "7");
   CHECK(leading_digits("20-rc1") == "20");
   CHECK(leading_digits("42") == "42");
