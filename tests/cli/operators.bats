@@ -392,7 +392,8 @@ breaks() {
     run -0 --separate-stderr rlock $words -h
     [[ ${#lines[@]} -le 45 && $output == *Examples:* && $output == *"--help"* && -z $stderr ]] || fail "$words: $output"
   done
-  [[ $(rlock --version) == "rlock 0.1.0"* ]]
+  version=$(sed -n 's/^project(rlock VERSION \([0-9.]*\) .*/\1/p' "$BATS_TEST_DIRNAME/../../CMakeLists.txt")
+  [[ -n $version && $(rlock --version) == "rlock $version"[$' \n']* ]]
 }
 
 @test "force-unlock of a holder that may be dead names --now" {

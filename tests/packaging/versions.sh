@@ -1,6 +1,6 @@
 #!/bin/sh
-# Everything that names the version names that of CMakeLists.txt: release.sh makes artefacts of one version. And packaging/releases is
-# in order.
+# Everything that names the version names that of CMakeLists.txt: release.sh makes artefacts of one version. The lines "names" are the list
+# of these places. And packaging/releases is in order.
 set -eu
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
@@ -19,9 +19,15 @@ names() {
 names packaging/debian/changelog '^rlock (@-.*'
 names packaging/rlock.spec '^Version: *@$'
 names packaging/rlock.spec '^\* .* - @-.*'
-for page in man/rlock*; do
-  names "$page" '^\.TH .*"rlock @".*'
+for page in "$top"/man/rlock*; do
+  names "man/${page##*/}" '^\.TH .*"rlock @".*'
 done
+names packaging/ci/github/action.yml '^#  *release: .*\/rlock\/@$'
+names packaging/ci/gitlab/templates/rlock.yml '^#  *- component: .*\/rlock.@$'
+names packaging/ci/gitlab/templates/rlock.yml '^#  *release: .*\/rlock\/@$'
+names CHANGELOG.md '^## \[@\] - .*'
+names docs/report/README.md '.*rlock @ .*'
+grep -q "^| ${version%.*}, the newest " "$top/SECURITY.md" || { echo "SECURITY.md does not support ${version%.*}"; faults=1; }
 
 # The releases in their order, each once, and none later than today's version.
 listed=$(sed '/^#/d' "$top/packaging/releases")
