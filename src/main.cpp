@@ -39,7 +39,7 @@ Report failed(const Error& error, std::optional<CommandId> command) {
   return command == CommandId::check ? unknown_check(error) : failure(error);
 }
 
-// For somebody who does not know what belongs on the line.
+// Prints help for a user who does not know what belongs on the command line.
 int show_usage(const std::string& help) {
   write_stderr(shown_help(help, STDERR_FILENO), Millis(1000));
   return kUsage;

@@ -13,18 +13,19 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Without a timer this is how late the end of a suspend may be noticed.
+// How late the end of a suspend may be noticed if there is no timer.
 constexpr auto kLongestWithoutTimer = 1s;
 
 struct Waiting {
   std::optional<BootTimer> timer;
-  pid_t process = 0;  // that made it
+  pid_t process = 0;  // the process that made the timer
   std::vector<pollfd> fds;
 };
 
 thread_local Waiting waiting;
 
-// A forked process shares its parent's timer, or has closed it: it makes one of its own.
+// The timer of this thread. A forked process shares its parent's timer, or has closed it, so it
+// makes its own.
 BootTimer& timer_of_thread() {
   const pid_t process = getpid();
   if (waiting.process == process) return *waiting.timer;

@@ -10,20 +10,22 @@
 
 namespace rlock::util {
 
-// Lets poll(2) wait until a time of BootClock: poll's own timeout stands still while the host is
-// suspended, so a renewal that was due meanwhile would come late by as much.
+// Lets poll(2) wait until a time of BootClock. The timeout of poll stands still while the host is
+// suspended, so a renewal that was due during a suspend would come late by the length of the
+// suspend.
 class BootTimer {
  public:
   BootTimer() noexcept;
-  // With a timerfd of CLOCK_BOOTTIME that is not armed.
+  // Takes a timerfd of CLOCK_BOOTTIME that is not armed.
   explicit BootTimer(Fd timer) noexcept : fd_(std::move(timer)) {}
 
-  // Readable from the time it is armed for until it is armed again; -1 where the system has no
+  // Readable from the time for which it is armed until it is armed again; -1 if the system has no
   // descriptor left.
   int fd() const { return fd_.get(); }
-  // TimePoint::max() for never.
+  // Sets the time; TimePoint::max() for never.
   void arm(TimePoint at) noexcept;
-  // Leaves the descriptor open: in a forked process its number may be another's by now.
+  // Leaves the descriptor open, because in a forked process its number may belong to another
+  // descriptor.
   void abandon() noexcept { fd_.release(); }
 
  private:
@@ -31,8 +33,9 @@ class BootTimer {
   TimePoint armed_ = TimePoint::max();
 };
 
-// poll(2) until `until` by BootClock, with one timer a thread. Returns how many of `fds` have
-// events; 0 when the time has come, after a signal, or early: callers look at the clock.
+// poll(2) until `until` by BootClock, with one timer for each thread. Returns how many of `fds`
+// have events. Returns 0 when the time has come, after a signal, or early, so callers check the
+// clock.
 int poll_until(std::span<pollfd> fds, TimePoint until) noexcept;
 
 }  // namespace rlock::util

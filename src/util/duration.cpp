@@ -27,7 +27,8 @@ Error malformed(std::string_view text) {
           "not a duration: \"{}\" (write 500ms, 10s, 5m, 1h30m, 2d or a number of seconds)", text)};
 }
 
-// Digits with at most one point; from_chars alone would take "inf", "1e9" and a sign.
+// The length of the number at the front: digits with at most one point. from_chars would also
+// accept "inf", "1e9" and a sign.
 size_t number_length(std::string_view text) {
   size_t length = 0;
   bool point = false;
@@ -58,7 +59,8 @@ Result<Millis> parse_duration(std::string_view text) {
   do {
     size_t length = number_length(rest);
     if (length == 0) return malformed(text);
-    // Not from_chars, which has no value for a number that is too large: this gives infinity.
+    // Not from_chars, which returns no value for a number that is too large; strtod returns
+    // infinity.
     double number = std::strtod(std::string(rest.substr(0, length)).c_str(), nullptr);
     rest.remove_prefix(length);
     const Unit* unit = unit_at(rest);

@@ -16,11 +16,11 @@ Result<Millis> parse_duration(std::string_view text);
 // For people: `850ms`, `2.5s`, `1m30s`, `2h5m`, `3d4h`; two units at most.
 std::string format_duration(Millis value);
 
-// In minutes from two of them on, else in seconds: `40m`, `2h5m`, `12s`.
+// Minutes if there are two or more, otherwise seconds: `40m`, `2h5m`, `12s`.
 std::string format_rough_duration(Millis value);
 
-// `2026-11-21T02:53:00Z`, of the seconds since 1970. Empty for 0 (unknown) and for years outside
-// 1970-9999, which only a broken or hostile server sends.
+// `2026-11-21T02:53:00Z` for a number of seconds since 1970. Empty for 0 (unknown) and for years
+// outside 1970-9999, which only a broken or hostile server sends.
 std::string format_utc(int64_t seconds);
 
 }  // namespace rlock::util

@@ -35,8 +35,8 @@ Result<std::string> read_to_end(const Fd& file, size_t most) {
 
 namespace {
 
-// 0, or the errno of what failed. A disk that is full, or a file server, may say so at the end
-// only.
+// Returns 0, or the errno of the call that failed. A full disk or a file server may report an error
+// only at the end.
 int write_and_close(Fd file, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = write(file.get(), text.data(), text.size());

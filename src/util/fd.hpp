@@ -9,7 +9,7 @@
 
 namespace rlock::util {
 
-// Owns one descriptor; closes it once.
+// Owns one descriptor, and closes it once.
 class Fd {
  public:
   Fd() = default;
@@ -32,15 +32,16 @@ class Fd {
   int fd_ = -1;
 };
 
-// Everything up to the end of the file. ErrorKind::system says why not, without the file's name; so
-// does more than `most` bytes.
+// Reads up to the end of the file. ErrorKind::system if that fails or the file has more than `most`
+// bytes; the text says why, without the name of the file.
 Result<std::string> read_to_end(const Fd& file, size_t most);
 
-// Writes a file next to `path` and renames it, so that no reader ever sees half of it.
-// Its name does not end as that of `path` does. ErrorKind::system says what failed.
+// Writes a file next to `path` and renames it, so that no reader ever sees half of it. The name of
+// that file has another ending than `path`. ErrorKind::system says what failed.
 Status replace_file(const std::string& path, std::string_view text);
 
-// `path` as a process in another folder finds it. ErrorKind::system where this folder has no name.
+// The absolute form of `path`, for a process that runs in another folder. ErrorKind::system if the
+// current folder has no name.
 Result<std::string> absolute(const std::string& path);
 
 }  // namespace rlock::util

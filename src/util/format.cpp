@@ -1,5 +1,5 @@
-// The only file that contains the code of libfmt, and so the only one that takes long to compile:
-// Debian has no archive of it, and its shared library would be loaded at every start.
+// Contains all code of libfmt, so that only this file takes long to compile. Debian has no static
+// archive of libfmt, and the program would load its shared library at every start.
 #define FMT_HEADER_ONLY
 #include <fmt/core.h>
 

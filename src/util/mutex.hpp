@@ -4,8 +4,8 @@
 
 namespace rlock::util {
 
-// A mutex whose owner runs at the priority of the most urgent thread that waits for it, where the
-// kernel can do that: the renewal thread may be of real time, and other threads are not.
+// A mutex whose owner runs at the priority of the most urgent thread that waits for it, if the
+// kernel supports that. The renewal thread may have real-time priority, and other threads do not.
 class Mutex : public std::mutex {
  public:
   Mutex() noexcept;

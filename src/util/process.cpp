@@ -34,8 +34,8 @@ struct ProcPath {
   char text[48] = {};
 };
 
-// /proc/PID/status of the process whose folder is open, but for its groups: a user may have
-// thousands of them, and they come before the signals.
+// /proc/PID/status of the process whose folder is open, without its groups: a user may belong to
+// thousands of groups, and the file lists them before the signals.
 class StatusFile {
  public:
   explicit StatusFile(int folder) noexcept {
@@ -67,22 +67,24 @@ class StatusFile {
   size_t length_ = 0;
 };
 
-// While it is walked a chain may change, but never grow without end.
+// The limit of a walk up the chain of parents: the chain may change during the walk, but must not
+// make it endless.
 constexpr int kDeepest = 256;
 
-// Another process with that number began after the process that had it at `then` was gone.
+// Whether the process with that number is the one that had the number at `then`: another process
+// with the number began after that.
 bool born_by(const ProcessStat& stat, TimePoint then) noexcept {
   const auto ticks = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
   const auto since_boot = std::chrono::duration_cast<Millis>(then.time_since_epoch());
   return stat.born * 1000 / ticks <= static_cast<uint64_t>(since_boot.count());
 }
 
-// nullopt as well where /proc hides it, or counts processes as another namespace does.
+// Returns nullopt as well if /proc hides the process, or counts processes in another namespace.
 std::optional<ProcessStat> seen(pid_t pid) {
   return proc_is_ours() ? read_stat(pid) : std::nullopt;
 }
 
-// Without close_range(2) or /proc every number has to be tried; more than that nobody passes on.
+// How many descriptor numbers to try without close_range(2) or /proc; no caller passes on more.
 constexpr rlim_t kMostTried = 65'536;
 
 int highest_tried() {
@@ -109,7 +111,8 @@ Ancestor look_at(pid_t pid) noexcept {
   const Fd folder(open_process(pid));
   const auto stat = folder ? read_stat_in(folder.get()) : std::nullopt;
   if (!stat) return {};
-  // A process that only calls itself a guard is not ended by the signal: it must block that, too.
+  // A process that only calls itself a guard survives the signal, because it must block the signal,
+  // too.
   const StatusFile status(folder.get());
   return {stat->parent, status.has_signal("\nSigBlk:\t", exemption_signal()) &&
                             status.field("Name:\t") == kGuardName};
@@ -221,7 +224,7 @@ bool descends_from(pid_t pid, pid_t ancestor) noexcept {
     const pid_t parent = stat ? stat->parent : 0;
     if (parent == ancestor) return true;
     if (parent == 0 && at == pid) return false;
-    // One in between has just ended: its children have another parent now.
+    // A process in the chain has just exited, so its children have another parent now.
     at = parent == 0 ? pid : parent;
   }
   return false;
@@ -294,8 +297,8 @@ bool ask_guards_for_exemption() noexcept {
     const Ancestor ancestor = look_at(pid);
     if (ancestor.guard) kill(pid, exemption_signal());
     pid = ancestor.parent;
-    // One in between has just ended: its children have another parent now. Or /proc does not show
-    // it.
+    // A process in the chain has just exited, so its children have another parent now; or /proc
+    // does not show it.
     if (pid == 0 && restarts++ < kRestarts) pid = getppid();
   }
   return !look_at(1).guard;
@@ -315,7 +318,7 @@ bool filter_allows(void (*tried)() noexcept) noexcept {
   if (!has_syscall_filter()) return true;
   const pid_t child = _Fork();
   if (child == 0) {
-    prctl(PR_SET_DUMPABLE, 0);  // nobody needs its core
+    prctl(PR_SET_DUMPABLE, 0);  // no core dump is wanted
     tried();
     _exit(0);
   }
@@ -328,7 +331,7 @@ Error system_error(std::string_view what, int error) {
   return {ErrorKind::system, util::format("{}: {}", what, std::strerror(error))};
 }
 
-// The process in between has the errno of its fork as its exit code.
+// The intermediate process exits with the errno of its fork.
 int run_apart(const std::function<void()>& body) {
   const pid_t middle = fork();
   if (middle < 0) return errno;
@@ -351,7 +354,7 @@ int start_detached(std::function<void()> body) {
     (*mine)();
     return nullptr;
   };
-  const SignalBlock all;  // as the thread inherits it
+  const SignalBlock all;  // the thread inherits this mask
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);

@@ -23,7 +23,7 @@
 
 namespace rlock::util {
 
-// What reads /proc is async-signal-safe, but for the names.
+// Functions that read /proc are async-signal-safe, unless they return a name.
 
 struct ProcessStat {
   pid_t parent = 0;
@@ -33,69 +33,73 @@ struct ProcessStat {
   uint64_t flags = 0;  // PF_… of the kernel
   uint64_t threads = 0;
   uint64_t born = 0;       // clock ticks since boot
-  uint64_t arguments = 0;  // where argv lies in its memory; 0 when it is not ours to know
+  uint64_t arguments = 0;  // address of argv in its memory; 0 if this process may not know it
   uint64_t arguments_end = 0;
 
-  // A zombie whose other threads run on is alive.
+  // A zombie counts as alive while other threads of it are running.
   bool alive() const { return (state != 'Z' && state != 'X') || threads > 1; }
-  // It has not gone through an exec since it was forked.
+  // Whether it has not called exec since its fork.
   bool before_exec() const {
     constexpr uint64_t kForkNoExec = 0x40;  // PF_FORKNOEXEC, <linux/sched.h> of the kernel
     return (flags & kForkNoExec) != 0;
   }
 };
 
-// nullopt when there is no such process, or /proc does not show it.
+// Returns nullopt if there is no such process, or /proc does not show it.
 std::optional<ProcessStat> read_stat(pid_t pid) noexcept;
-// The same of the process whose folder /proc/PID is open as `folder`: that stays one process's.
+// The same for the process whose folder /proc/PID is open as `folder`, which always belongs to one
+// process.
 std::optional<ProcessStat> read_stat_in(int folder) noexcept;
 
-// /proc/PID, or -1 with errno. pidfd_send_signal(2) takes it.
+// Opens /proc/PID for pidfd_send_signal(2); -1 with errno.
 int open_process(pid_t pid) noexcept;
 
-// The list of children of one thread of the process whose folder /proc/PID/task is open as `tasks`;
-// -1 with errno where it cannot be had.
+// Opens the list of children of one thread of the process whose folder /proc/PID/task is open as
+// `tasks`; -1 with errno if the kernel has no such list.
 int open_children(int tasks, pid_t thread) noexcept;
 
-// That of the main thread of a process.
+// Opens the list of children of the main thread of a process.
 int open_children_of(pid_t pid) noexcept;
 
-// Whether the process whose folder is open ignores `signal`; false where /proc does not say.
+// Whether the process whose folder is open ignores `signal`; false if /proc does not say.
 bool ignores_in(int folder, int signal) noexcept;
 
-// Its short name, for messages; may be hostile text.
+// The short name of a process, for messages; may be hostile text.
 std::string read_name(pid_t pid);
 
-// As /etc/passwd has it, else empty. NSS would cost more than a whole run, and may ask a server.
+// The name of a user in /etc/passwd; empty if it is not there. NSS would cost more than a whole
+// run, and may ask a server.
 std::string name_in_passwd(uid_t uid);
 
-// Our own number as /proc counts; -1 where it does not show us, or is not mounted.
+// The pid of this process as /proc counts; -1 if /proc is not mounted or does not show this
+// process.
 pid_t own_number_in_proc() noexcept;
-// Whether /proc counts processes as we do: not after `unshare -p`, nor where it is not mounted.
+// Whether /proc counts processes as this process does. It does not after `unshare -p` or if it is
+// not mounted.
 inline bool proc_is_ours() noexcept {
   return own_number_in_proc() == getpid();
 }
 
-// Whether the process runs the file that this one runs.
+// Whether the process runs the same program file as this process.
 bool runs_our_program(pid_t pid);
 
-// Whether `pid` is a shell's fork that collects our standard output for its parent, as `$( )` makes
-// one: it has not gone through an exec, and its standard output is ours, a pipe, while its parent
-// has another one. False where /proc does not show it.
+// Whether `pid` is a shell's fork that collects this process's standard output for its parent, as
+// `$( )` makes one. Such a fork has not called exec, and its standard output is not this process's
+// standard output, a pipe, while its parent has another one. False if /proc does not show it.
 bool collects_our_output(pid_t pid) noexcept;
 
-// Whether `pid` descends from `ancestor`; false when it is gone already.
+// Whether `pid` descends from `ancestor`; false if the process has exited.
 bool descends_from(pid_t pid, pid_t ancestor) noexcept;
 
-// Whether the process that had the number `pid` at `then` runs and is an ancestor of this one.
-// False as well where /proc does not show it: in a container, on another host.
+// Whether the process that had the number `pid` at `then` is alive and an ancestor of this process.
+// False if /proc does not show it: in a container, or on another host.
 bool is_live_ancestor(pid_t pid, TimePoint then) noexcept;
 
-// The number that a file name is, negative when it is none.
+// The number that a file name represents; negative if it is not a number.
 int number_from(const char* name) noexcept;
 
-// Calls visit(number) for each entry of the open `folder` that is a number, until that returns
-// false. False when the folder cannot be read.
+// Calls visit(number) for each entry of the open `folder` that is a number, until visit returns
+// false. Returns false if the folder cannot be read.
 template <class Visit>
 bool for_each_number_in(int folder, Visit visit) noexcept {
   alignas(dirent64) char buffer[8192] __attribute__((uninitialized));
@@ -118,8 +122,9 @@ bool for_each_number_in(const char* path, Visit visit) noexcept {
   return folder && for_each_number_in(folder.get(), visit);
 }
 
-// The same for the open `list` of children, from its beginning. A small piece at a time: the list
-// may grow as fast as it is read. It may miss some of them when others end meanwhile. [proc(5),
+// The same for the open `list` of children, from its beginning. Reads small pieces, because the
+// list may grow as fast as it is read. May miss some children if others exit meanwhile. [proc(5),
+// children]
 // children]
 template <class Visit>
 void for_each_child_in(int list, Visit visit) noexcept {
@@ -137,25 +142,25 @@ void for_each_child_in(int list, Visit visit) noexcept {
   }
 }
 
-// Readable once the process has ended. None, with errno, where there is no such process, or the
-// kernel has none for us.
+// A descriptor that is readable once the process has exited. Empty, with errno, if there is no such
+// process or the kernel refuses a pidfd.
 Fd open_pidfd(pid_t pid) noexcept;
 
-// Where execvp(3) looks for a program, in order.
+// The paths at which execvp(3) looks for a program, in order.
 std::vector<std::string> candidates_on_path(const std::string& program);
 
-// Another process, of which only its end matters. A reused pid does not pass for it.
+// Another process, to learn when it exits. A reused pid does not pass for it.
 class ProcessHandle {
  public:
   enum class By { pidfd, start_time };
 
-  // ErrorKind::usage where there is no such process, or it has ended. By start time where the
-  // kernel has no pidfd for us.
+  // ErrorKind::usage if there is no such process, or it has exited. Identifies the process by its
+  // start time if the kernel refuses a pidfd.
   static Result<ProcessHandle> open(pid_t pid, By by = By::pidfd);
 
   pid_t pid() const { return pid_; }
   bool ended() const;
-  // Readable once it has ended; -1 where that has to be looked for now and then.
+  // Readable once the process has exited; -1 if the caller has to poll.
   int fd() const { return pidfd_.get(); }
 
  private:
@@ -163,7 +168,7 @@ class ProcessHandle {
 
   pid_t pid_;
   Fd pidfd_;
-  std::optional<uint64_t> born_;  // where /proc shows it to us
+  std::optional<uint64_t> born_;  // if /proc shows the process
 };
 
 // `killed by signal 9 (SIGKILL)`
@@ -172,45 +177,46 @@ std::string killed_by(int signal);
 // Whether a seccomp filter applies to this process. Async-signal-safe.
 bool has_syscall_filter() noexcept;
 
-// Whether a filter lets this process make the system calls of `tried`, and does not kill it for
-// them: a child tries. At once where there is no filter. The caller reaps children on no other
-// thread. Async-signal-safe.
+// Whether a seccomp filter lets this process make the system calls of `tried` without killing it
+// for them: a child tries. Returns immediately if there is no filter. No other thread of the caller
+// may reap children. Async-signal-safe.
 bool filter_allows(void (*tried)() noexcept) noexcept;
 
 // ErrorKind::system: what the system refused, and why.
 Error system_error(std::string_view what, int error = errno);
 
-// Closes what came through an exec, and so is not close-on-exec, except fd 2; fds 0 and 1 become
-// /dev/null. [docs/SUPERVISION.md, "Inherited state"]
+// Closes the descriptors that were inherited through exec, which are not close-on-exec, except fd
+// 2; fds 0 and 1 become /dev/null. [docs/SUPERVISION.md, "Inherited state"]
 void close_inherited_descriptors();
 
 // Closes every descriptor from `first` on. Async-signal-safe.
 void close_all_from(unsigned first) noexcept;
 
-// The name of a guard, which neither `pkill rlock` nor `pkill -f` with the command line matches. At
-// most 15 characters, as PR_SET_NAME takes them.
+// The process name of a guard, which neither `pkill rlock` nor `pkill -f` with the command line
+// matches. At most 15 characters, the limit of PR_SET_NAME.
 inline constexpr char kGuardName[] = "lease-guard";
 
 // The signal by which a background renewer or the server of a `local:` URL asks the guards above it
-// to be left alone. Of real time: it is queued for each who asks. [docs/SUPERVISION.md, "Process
-// tree"]
+// to leave it alive. A real-time signal, because the kernel queues one for each process that asks.
+// [docs/SUPERVISION.md, "Process tree"]
 inline int exemption_signal() noexcept {
   return SIGRTMAX;
 }
 
-// Asks them, before the process says that it is ready. False where it cannot outlive them: the
-// guard of a contained run is the init of our pid namespace. Async-signal-safe.
+// Asks the guards, before this process reports that it is ready. False if this process cannot
+// outlive them because the guard of a contained run is the init of its pid namespace.
+// Async-signal-safe.
 bool ask_guards_for_exemption() noexcept;
 
-// Calls `body` in a process that init adopts, in a session of its own. 0, or an errno where a
-// process is refused.
+// Calls `body` in a process that init adopts, in its own session. Returns 0, or an errno if the
+// kernel refuses a process.
 int run_apart(const std::function<void()>& body);
 
-// Starts a thread that nobody joins, with every signal blocked: signals are the main thread's.
-// Returns an errno, 0 for none.
+// Starts a detached thread with every signal blocked, because signals belong to the main thread.
+// Returns 0 or an errno.
 int start_detached(std::function<void()> body);
 
-// The set of these signals. Async-signal-safe.
+// The set that contains these signals. Async-signal-safe.
 inline sigset_t signal_set(std::initializer_list<int> signals) noexcept {
   sigset_t set;
   sigemptyset(&set);
@@ -218,10 +224,10 @@ inline sigset_t signal_set(std::initializer_list<int> signals) noexcept {
   return set;
 }
 
-// Blocks signals in this thread for as long as it lives.
+// Blocks signals in this thread during its lifetime.
 class SignalBlock {
  public:
-  // Blocks every signal: a child forked under it is not stopped or ended before it is ready.
+  // Blocks every signal, so that a signal does not stop or kill a child before it is ready.
   SignalBlock() noexcept;
   explicit SignalBlock(int signal) noexcept;
   SignalBlock(const SignalBlock&) = delete;

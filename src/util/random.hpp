@@ -9,20 +9,20 @@
 
 namespace rlock::util {
 
-// A source of chance: the system's in the program, a printed seed in the tests.
+// A source of randomness: the system's in the program, a printed seed in the tests.
 class Random {
  public:
   virtual ~Random() = default;
   virtual uint64_t next() = 0;
 };
 
-// getrandom(2): fit for owner ids, which must never repeat.
+// getrandom(2): safe for owner ids, which must never repeat.
 class SystemRandom final : public Random {
  public:
   uint64_t next() override {
     uint64_t value = 0;
-    // Eight bytes come whole or not at all; without them no owner id is safe, so there is no
-    // fallback.
+    // The kernel delivers eight bytes as a whole or not at all. There is no fallback, because
+    // without them no owner id is safe.
     while (getrandom(&value, sizeof value, 0) != static_cast<ssize_t>(sizeof value)) {
       if (errno != EINTR) std::abort();
     }

@@ -8,30 +8,29 @@
 
 namespace rlock {
 
-// What went wrong, in the classes that callers distinguish, by their exit codes: rlock(1), EXIT
-// STATUS.
+// What went wrong, in the classes that callers distinguish by the exit code: rlock(1), EXIT STATUS.
 enum class ErrorKind {
   usage = 64,        // option, name, duration, URL
   wrong_type = 65,   // a key of the lock has a value that rlock did not write
-  unavailable = 69,  // no server answered in time, or it cannot hold locks
+  unavailable = 69,  // no server answered in time, or the server cannot hold locks
   internal = 70,
   system = 71,  // the system refused: fork, pipe, memory
   busy = 75,    // not acquired
-  lost = 76,    // the lease is gone
-  denied = 77,  // the server refused us: AUTH, ACL, TLS verification
+  lost = 76,    // the lease was lost
+  denied = 77,  // the server denied access: AUTH, ACL, TLS verification
   config = 78,  // no server given, bad file, unknown key
 };
 
-// Whether the same request may succeed a moment later (a restart, a fail-over, a network
+// Whether the same request may succeed a moment later (after a restart, a failover, a network
 // fault).
 enum class Retry { never, later };
 
-// Whether a server of the lock replied. A server that refuses, or is not ready, has answered.
-// (--fail-open)
+// Whether a server of the lock replied. A server that refuses, or is not ready, has answered. See
+// --fail-open.
 enum class Answered { no, yes };
 
-// What exactly went wrong, where the remedies of `rlock doctor` differ. The code that makes an
-// Error sets it, because a text may be reworded.
+// The exact cause, if `rlock doctor` has a remedy for it. The code that makes an Error sets the
+// cause, because the text may be reworded.
 enum class Cause {
   other,
   tls,                    // the two sides cannot agree on TLS
@@ -64,7 +63,7 @@ struct Error {
   Retry retry = Retry::never;
   Answered answered = Answered::no;
   Cause cause = Cause::other;
-  Millis tried{0};  // for how long it was tried again, until a limit ended that
+  Millis tried{0};  // for how long rlock retried, until a limit ended the attempts
 };
 
 // A value or an Error. Reading the value of a failed Result is a programming error.
@@ -102,6 +101,6 @@ using Status = Result<Done>;
   if (!result) return std::move(result).error();   \
   declaration = *std::move(result)
 
-// TRY_STATUS(expression): returns the Error of a Result whose value nobody needs.
+// TRY_STATUS(expression): returns the Error of a Result whose value is not needed.
 #define TRY_STATUS(...) \
   if (auto status = (__VA_ARGS__); !status) return std::move(status).error()

@@ -54,7 +54,7 @@ bool in(uint32_t c, const Ranges& ranges) {
                      [c](Range range) { return c >= range.first && c <= range.last; });
 }
 
-// Takes the character at the front of `text`, which is not empty.
+// Removes and returns the first character of `text`, which must not be empty.
 std::string_view next_character(std::string_view& text) {
   std::string_view character = text.substr(0, std::max<size_t>(1, utf8_length(text)));
   text.remove_prefix(character.size());
@@ -213,7 +213,8 @@ std::vector<std::string_view> split(std::string_view text, char mark) {
 }
 
 bool matches(std::string_view pattern, std::string_view text) {
-  std::string_view after_star, retry;  // the last `*` so far: what follows it, and from where on
+  std::string_view after_star,
+      retry;  // the last `*` so far: the pattern after it, and the text from which it is tried
   bool star = false;
   while (!text.empty() || !pattern.empty()) {
     const bool wild = pattern.starts_with('?');
