@@ -18,55 +18,57 @@
 
 namespace rlock::redis {
 
-// Why commands failed, by their names as in `CONFIG GET`: what their replies would say is not
-// known.
+// Why commands failed, by their names as in `CONFIG GET`. What their replies would have reported is
+// not known.
 using Failures = std::map<std::string, Error, std::less<>>;
 
-// A replica that its master knows to be online.
+// A replica that its master considers online.
 struct ReplicaReport {
-  std::string label;                  // `db2:6379`
-  std::optional<Millis> clock_ahead;  // before that of the master; none: it did not answer
+  std::string label;  // `db2:6379`
+  std::optional<Millis>
+      clock_ahead;  // ahead of the master's clock; nullopt if the replica did not answer
 };
 
-// What rlock is to do at a server.
+// What rlock needs a server for.
 struct ServerUse {
   std::string prefix = "rlock:";
   ServerKind kind = ServerKind::single;
   uint64_t replicas = 0;  // --replicas
 };
 
-// What a server reports, for `rlock doctor`. Empty fields: it did not report them, or `failures`
-// says why it was not asked.
+// What a server reports, for `rlock doctor`. A field is empty if the server did not report it, or
+// if `failures` says why rlock did not ask.
 struct ServerReport {
   Server server;
   ServerUse use;
-  std::optional<Error> contact_error;  // then nothing else is known
+  std::optional<Error> contact_error;  // if set, nothing else is known
   Failures failures;
-  std::optional<Nanos> round_trip;    // the median of a few
-  std::optional<Millis> clock_ahead;  // of the server before that of this host
+  std::optional<Nanos> round_trip;    // the median of several
+  std::optional<Millis> clock_ahead;  // of the server, ahead of this host's clock
   std::optional<std::chrono::system_clock::time_point> certificate_end;  // of the server, with TLS
   InfoFields info;                                                       // the whole of INFO
   std::optional<std::string> fsync;                                      // appendfsync
   std::optional<std::string> save;
-  bool keys_denied = false;                   // this user may not use the keys of the prefix
+  bool keys_denied = false;                   // this user may not use keys with the prefix
   std::vector<std::string> denied_commands;   // that rlock needs and this user may not run
   std::vector<std::string> missing_commands;  // that rlock needs and the server does not have
-  std::optional<Error> blocking_error;        // why a waiter cannot block there
+  std::optional<Error> blocking_error;        // why waiters cannot block there
   std::optional<bool> atomic;                 // whether scripts run one after the other
   std::optional<Error> atomic_error;          // why that is unknown
   bool single_database = false;               // SELECT has no effect
   std::optional<Error> databases_error;       // why that is unknown
   std::optional<Error> membership_error;  // Cause::not_counted, or why it is unknown if it counts
   std::vector<std::string> moving_slots;  // of a cluster's node: `93 to another node`
-  std::vector<ReplicaReport> replicas;    // where --replicas needs them
-  std::optional<uint64_t> confirmed;      // by how many of them, up to --replicas, in time
-  std::optional<Error> error;             // why commands failed that exist and are allowed
+  std::vector<ReplicaReport> replicas;    // if --replicas needs them
+  std::optional<uint64_t>
+      confirmed;               // how many of them confirmed a write in time, up to --replicas
+  std::optional<Error> error;  // why commands failed although they exist and are allowed
 
-  std::string info_field(std::string_view field) const;  // empty where INFO lacks it
+  std::string info_field(std::string_view field) const;  // empty if INFO lacks the field
 };
 
 // Examines the server and leaves no key there. Takes at most its connect timeout and a few seconds,
-// and as long again for each replica where --replicas needs them.
+// and as long again for each replica if --replicas needs them.
 ServerReport examine_server(const Server& server, const ServerUse& use);
 
 // What one sentinel reports.
@@ -75,18 +77,19 @@ struct SentinelReport {
   std::optional<Error> error{};  // why it named no master
   Failures failures{};
   std::string master{};                // `host:port`
-  SentinelView view{};                 // of the others
-  std::optional<Millis> down_after{};  // for so long a master must be silent before it is replaced
+  SentinelView view{};                 // of the other sentinels
+  std::optional<Millis> down_after{};  // how long a master must be silent before it is replaced
 };
 
 // What the servers of a Sentinel group report.
 struct GroupReport {
   std::string label;
-  std::string name;                         // of the master
-  std::vector<SentinelReport> sentinels{};  // those that are named, then those announced
+  std::string name;  // of the master
+  std::vector<SentinelReport>
+      sentinels{};  // the sentinels that the URL names, then the announced ones
   size_t named = 0;
   size_t existing = 0;
-  std::optional<Server> master{};  // that the sentinels elect
+  std::optional<Server> master{};  // the server that the sentinels elect
 };
 GroupReport examine_group(const SentinelGroup& group);
 
@@ -94,8 +97,8 @@ GroupReport examine_group(const SentinelGroup& group);
 struct ClusterReport {
   std::string label;
   size_t seeds = 0;
-  std::vector<Error> seed_errors{};  // why they do not answer as nodes of a cluster
-  std::string state{};               // cluster_state; nothing is known if no seed answers
+  std::vector<Error> seed_errors{};  // why seeds do not answer as nodes of a cluster
+  std::string state{};               // cluster_state; empty if no seed answers
   uint64_t slots_served = 0;         // of kSlots, by nodes that are not failing
   std::vector<Server> masters{};
   std::optional<Millis> node_timeout{};  // cluster-node-timeout

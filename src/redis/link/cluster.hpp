@@ -16,44 +16,44 @@
 
 namespace rlock::redis {
 
-// What the nodes of a cluster report about each other.
+// Parses what the nodes of a cluster report about each other.
 
 struct Redirect {
-  enum class Kind { moved, ask };  // ask: for this command alone, after ASKING
+  enum class Kind { moved, ask };  // ask: only for this command, after ASKING
   Kind kind;
   HostPort to;  // an empty host means the node that sent the redirect
 };
 
-// From `MOVED 3999 10.0.0.1:6381` and `ASK …`; nullopt for any other error.
+// Parses `MOVED 3999 10.0.0.1:6381` and `ASK …`; nullopt for any other error.
 std::optional<Redirect> redirect_in(std::string_view error);
 
-// Which of its addresses a node is reached at: with TLS by name, since its certificate may have no
-// other.
+// How to address a node: with TLS by name, because its certificate may contain nothing else.
 enum class NodeNaming { by_address, by_name };
 
 // The masters that serve slots, from a CLUSTER NODES reply. An empty host means the node that sent
-// it.
+// the reply.
 std::vector<HostPort> masters_in(std::string_view nodes, NodeNaming naming);
 
 inline constexpr uint16_t kSlots = 16384;
 
-// Of a key, by the text between its braces.
+// The slot of a key, from the text between its braces.
 uint16_t slot_of(std::string_view hash_tag);
 
-// What a node says of its own slots.
+// What a node reports about its own slots.
 struct OwnSlots {
-  std::vector<bool> served = std::vector<bool>(kSlots);  // and not moving
+  std::vector<bool> served = std::vector<bool>(kSlots);  // does not include moving slots
   std::vector<std::string> moving{};                     // `93 to another node`
 };
 
-// From the CLUSTER NODES reply of that node: the others do not know which of its slots are moving.
+// Parses the CLUSTER NODES reply of that node itself, because other nodes do not know which of its
+// slots are moving.
 OwnSlots own_slots(std::string_view nodes);
 
-// Which node had the keys of earlier commands: a hint, which redirects correct. A slot map is not
-// needed, since a lock lies in one slot. Shared by the links to a cluster, on several threads.
+// The nodes that had the keys of earlier commands: hints that redirects correct. rlock needs no
+// slot map, because a lock lies in one slot. Shared by the links to a cluster, on several threads.
 class KeyPlaces {
  public:
-  // Of a new key: the node that answered last.
+  // For a new key, returns the node that answered last.
   std::optional<HostPort> find(const std::string& key) const;
   void keep(const std::string& key, const HostPort& node);
   void forget(const HostPort& node);
@@ -64,8 +64,8 @@ class KeyPlaces {
   std::optional<HostPort> last_;
 };
 
-// A batch of commands whose keys may be on different nodes: they are sent in groups, one for each
-// node, and those that are redirected are sent again.
+// A batch of commands whose keys may be on different nodes. It sends them in groups, one for each
+// node, and sends redirected commands again.
 class ClusterBatch {
  public:
   static constexpr int kMostRedirects = 5;  // of one command
@@ -73,12 +73,12 @@ class ClusterBatch {
   ClusterBatch(Batch commands, KeyPlaces& places);
 
   bool is_done() const { return open_ == 0; }
-  // Chooses the next group. The node that has its keys; none where that is not known.
+  // Chooses the next group. Returns the node that has its keys; nullopt if that is not known.
   std::optional<HostPort> choose_group();
   Batch group() const;
-  // The replies to the group from the node `from`.
+  // Takes the replies to the group from the node `from`.
   void take_group(std::vector<Result<ReplyPtr>> replies, const Server& from);
-  // The node is gone: any other one may know where the keys are.
+  // The node is unreachable: any other node may know where the keys are.
   void forget_node(const HostPort& node);
   void fail_group(const Error& why);
   std::vector<Result<ReplyPtr>> take() { return std::move(replies_); }
@@ -88,7 +88,7 @@ class ClusterBatch {
     std::vector<std::string> words;
     std::string key;
     bool open = true;
-    std::optional<HostPort> ask{};  // after ASKING, and there alone
+    std::optional<HostPort> ask{};  // the node to ask after ASKING, and only this one
     int redirects = 0;
   };
 
@@ -102,11 +102,11 @@ class ClusterBatch {
   size_t open_;
 };
 
-// Sends commands to the nodes of a cluster that have their keys: first where these were last, or to
-// the seeds in turn, then wherever the nodes redirect them.
+// Sends commands to the nodes of a cluster that have their keys: first to the nodes that had these
+// keys last, or to the seeds in turn, then wherever the nodes redirect them.
 class ClusterLink final : public Link {
  public:
-  // `seeds` is not empty; all have the same credentials.
+  // `seeds` must not be empty; all have the same credentials.
   ClusterLink(std::vector<Server> seeds, std::shared_ptr<KeyPlaces> places);
 
   void start_batch(Batch batch) override;
@@ -124,7 +124,7 @@ class ClusterLink final : public Link {
   }
 
   bool uses_tls() const override { return seeds_.front().tls != nullptr; }
-  // The server at an address. An empty host means the node asked last.
+  // The server at an address. An empty host means the node that was asked last.
   Server server_at(const HostPort& at) const;
 
  private:
@@ -140,13 +140,13 @@ class ClusterLink final : public Link {
   std::shared_ptr<KeyPlaces> places_;
   std::vector<Connection> nodes_;  // connected to so far
   size_t current_ = 0;
-  size_t seed_ = 0;                    // the one to try next
-  std::optional<ClusterBatch> batch_;  // none: a command that belongs to the current connection
+  size_t seed_ = 0;                    // the seed to try next
+  std::optional<ClusterBatch> batch_;  // none: the command belongs to the current connection
   bool in_flight_ = false;
   Answered answered_ = Answered::no;  // yes: a node answered, but could not be used
-  bool arrived_ = false;              // a command may have reached a node that was lost then
-  size_t failures_ = 0;               // nodes that could not be reached for this batch
-  Cause failure_ = Cause::other;      // why, if all for one cause
+  bool arrived_ = false;  // a command may have reached a node whose connection was lost then
+  size_t failures_ = 0;   // nodes that could not be reached for this batch
+  Cause failure_ = Cause::other;  // why, if all failed for the same cause
   std::vector<Result<ReplyPtr>> replies_;
 };
 

@@ -21,32 +21,33 @@
 
 namespace rlock::redis {
 
-// Whether a server counts as a member of a quorum: once, whatever its names; and not right after a
-// restart, when it may have lost locks, unless it writes each change to its append-only file before
-// it answers.
+// Decides whether a server counts as a member of a quorum. It counts once, whatever its names.
+// Right after a restart it may have lost locks, so it does not count unless it writes each change
+// to its append-only file before it answers.
 
-// The servers of a quorum by the run ids that they report, so that one server with two names is not
-// counted twice.
+// The servers of a quorum by the run ids that they report, so that a server with two names counts
+// once.
 class MemberRegistry {
  public:
-  // Notes which server answers at `label`; the label of another member if that is the same server.
+  // Records which server answers at `label`. Returns the label of another member if that is the
+  // same server.
   std::optional<std::string> add_member(const std::string& label, const std::string& run_id);
 
  private:
-  util::Mutex mutex_;  // the renewal thread has connections of its own
+  util::Mutex mutex_;  // the renewal thread has its own connections
   std::map<std::string, std::string> run_ids_;
 };
 
 // Whether the server keeps what it acknowledged.
 enum class Durability { unknown, every_write };
 
-// `reply` is the answer to INFO server; nullopt: the server counts. ErrorKind::unavailable says
-// until when it does not; ErrorKind::denied: its uptime is unknown; ErrorKind::usage: it is another
-// member under a second name.
+// Checks the answer to INFO server. Returns nullopt if the server counts. ErrorKind::unavailable
+// says until when the server does not count; ErrorKind::denied: its uptime is unknown;
+// ErrorKind::usage: it is another member under a second name.
 std::optional<Error> check_member(const redisReply& reply, Durability durability,
                                   const Server& server);
 
-// The error for a server that turns out to be a Sentinel. `masters`: those that it watches.
+// The error for a server that turns out to be a Sentinel. `masters`: the masters that it watches.
 Error is_sentinel(Endpoint sentinel, const std::vector<std::string>& masters);
 
 // In the order of sending.
@@ -55,24 +56,24 @@ enum class HandshakeStep { auth, select, role, set_name, ping, script, append_on
 // How a new connection logs in and checks the server, before or together with its first command.
 class Handshake {
  public:
-  Handshake() = default;  // of a connection that has none: nothing is awaited
+  Handshake() = default;  // for a connection without a handshake: no answer is awaited
   explicit Handshake(const Server& server);
 
-  // All steps, as one text to send; at least one, so that each new connection has an answer to wait
-  // for.
+  // All steps, as one text to send. There is at least one, so that each new connection has an
+  // answer to wait for.
   const std::string& request() const { return request_; }
-  // Whether the first command is sent only once the steps are answered.
+  // Whether the first command is sent only after the answers to the steps.
   bool holds_back(Delivery delivery) const;
 
   bool is_pending() const { return next_ < steps_.size(); }
   bool awaits_first() const { return next_ == 0; }
-  // Whether the server said that it knows Policy::final_script.
+  // Whether the server reported that it knows Policy::final_script.
   bool knows_final_script() const { return knows_final_script_; }
-  // Whose answer comes next, while pending.
+  // The step whose answer comes next, while is_pending().
   HandshakeStep awaited() const { return steps_[next_]; }
 
-  // Takes the next answer; an Error if the connection cannot be used. The text of a refused AUTH is
-  // not passed on: some servers quote the command, password included.
+  // Takes the next answer. Returns an Error if the connection cannot be used. Does not pass on the
+  // text of a refused AUTH, because some servers quote the command, password included.
   std::optional<Error> read(const redisReply& reply, const Server& server);
 
  private:
@@ -81,17 +82,17 @@ class Handshake {
 
   std::vector<HandshakeStep> steps_;
   std::string request_;
-  size_t next_ = 0;  // of steps_
+  size_t next_ = 0;  // index in steps_
   bool append_only_ = false;
   bool syncs_always_ = false;
   bool knows_final_script_ = false;
 };
 
-// One connection to one server, one batch of commands in flight. It connects when a command needs
-// it. CLIENT SETNAME goes out in one write with the first command; steps that decide where and as
-// which user a command runs (AUTH, SELECT, ROLE, the check of a quorum member) are answered before
-// the command is sent. Every reply is read. A failure of the transport closes it, and the next
-// command reconnects.
+// One connection to one server, with one batch of commands in flight. It connects when a command
+// needs it. CLIENT SETNAME goes out in one write with the first command. Steps that decide where
+// and as which user a command runs (AUTH, SELECT, ROLE, the check of a quorum member) are answered
+// before the command is sent. Every reply is read. A failed transport closes the connection, and
+// the next command reconnects.
 class Connection final : public Link {
  public:
   explicit Connection(Server server);
@@ -99,11 +100,11 @@ class Connection final : public Link {
   void start_batch(Batch batch) override;
   void follow(const std::vector<std::string>& words) override;
   void start_last_words(const std::vector<std::string>& words, std::string_view text) override;
-  // Waits for a message that the server sends by itself, as of a channel; fails without an open
-  // socket. May be called again after a wait without a message.
+  // Waits for a message that the server sends by itself, for example on a channel. Fails without an
+  // open socket. May be called again after a wait without a message.
   void listen();
   bool was_accepted() const override { return server().addresses->was_accepted(); }
-  // Whether there is a connection, as far as this side knows.
+  // Whether the connection is open, as far as this side knows.
   bool is_open() const { return stream_ != nullptr; }
   void wants(std::vector<pollfd>& out) const override;
   TimePoint due() const override;
@@ -111,7 +112,7 @@ class Connection final : public Link {
   bool settle() override;
   std::vector<Result<ReplyPtr>> take_batch() override;
   bool may_have_arrived() const override { return fully_sent_; }
-  // Yes while a password that the server refused is fetched again.
+  // Yes while rlock fetches a new password because the server refused the old one.
   Answered answered() const override { return auth_error_ ? Answered::yes : Answered::no; }
   // Closes the socket.
   void drop() override;
@@ -123,7 +124,7 @@ class Connection final : public Link {
   bool uses_tls() const override { return server().tls != nullptr; }
 
   const Server& server() const { return *server_; }
-  // Of the server, while the socket is open; nothing without TLS.
+  // The end of the server's certificate while the socket is open; nullopt without TLS.
   std::optional<std::chrono::system_clock::time_point> certificate_end() const {
     return stream_ ? stream_->certificate_end() : std::nullopt;
   }
@@ -134,7 +135,7 @@ class Connection final : public Link {
   enum class RequestPhase { idle, asked, fetching, dialing, talking, ended };
 
   std::string_view unsent() const { return std::string_view(out_).substr(sent_); }
-  // Whether the command waits until the handshake is answered.
+  // Whether the command waits until the server has answered the handshake.
   bool is_held_back() const { return handshake_.is_pending() && handshake_.holds_back(delivery_); }
 
   void begin(TimePoint now);
@@ -158,28 +159,29 @@ class Connection final : public Link {
   void fail(Error why);
   void fail(const std::string& why) { fail({ErrorKind::unavailable, why, Retry::later}); }
 
-  std::unique_ptr<Server> server_;  // at a stable address: the dialer refers to it
+  std::unique_ptr<Server> server_;  // on the heap: the dialer refers to it
   Dialer dialer_;
   RequestPhase phase_ = RequestPhase::idle;
-  TimePoint password_deadline_;  // while it is fetched
+  TimePoint password_deadline_;  // while the password is fetched
   TimePoint handshake_deadline_;
   Handshake handshake_;  // of this socket
   std::unique_ptr<Stream> stream_;
-  bool received_ = false;  // a byte, over this socket
-  std::string command_;    // or several
-  size_t replies_ = 1;     // how many it has
-  // last_words: of a new connection, which reads one reply and is closed.
+  bool received_ = false;  // whether a byte came over this socket
+  std::string command_;    // one command or several
+  size_t replies_ = 1;     // how many replies the command has
+  // last_words: for a new connection, which reads one reply and is closed.
   Delivery delivery_ = Delivery::normal;
-  std::optional<Error> auth_error_;  // of the first password for this command; one more is tried
+  std::optional<Error>
+      auth_error_;  // after the first password for this command was refused; one more is tried
   std::string out_;
   size_t sent_ = 0;
-  bool fully_sent_ = false;  // the command as a whole
+  bool fully_sent_ = false;  // the command as a whole was handed to the network
   ReplyReader reader_;
-  // Most replies are short: of a buffer on the stack each page would be touched.
+  // On the heap, because most replies are short, and a buffer on the stack would touch each page.
   std::unique_ptr<char[]> buffer_;
   std::vector<Result<ReplyPtr>> results_;
-  bool asks_role_ = false;   // of a server without a command; the replies have come
-  bool asked_role_ = false;  // once is enough
+  bool asks_role_ = false;   // of a server without a command, once the replies have come
+  bool asked_role_ = false;  // so that it asks only once
 };
 
 }  // namespace rlock::redis

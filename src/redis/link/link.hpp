@@ -15,18 +15,19 @@
 
 namespace rlock::redis {
 
-using Batch = std::vector<std::vector<std::string>>;  // commands, each with its words
+using Batch = std::vector<std::vector<std::string>>;  // commands, each a list of words
 
-// How a command comes to the server.
+// How a command reaches the server.
 //
-// last_words: a release or a cancellation. If a majority decides without this server, nobody waits
-// for its reply, and rlock may have hung up before the server reads what it was sent. From an idle
-// connection it reads that to the end, whatever its length. On a new one it answers the handshake
-// first, notices that nobody is there, and closes; by then it has read 16 kB, which is enough for
-// the digest of a script, but not for the text. A server that does not know the digest, as after a
-// restart, would say so to nobody. Hence a member of a quorum gets the text over an idle
-// connection, unless it has just said that it knows the script, and over a new one the digest with
-// the text behind it. Nor is the check of a member awaited: a server that does not count may free a
+// last_words: a release or a cancellation. If a majority decides without this server, no one waits
+// for its reply, and rlock may have closed the connection before the server reads the command. From
+// an idle connection the server reads the command to the end, whatever its length. On a new
+// connection it answers the handshake first, notices that the peer is gone, and closes; by then it
+// has read 16 kB, which is enough for the digest of a script, but not for the text. A server that
+// does not know the digest, for example after a restart, could report that to no one. Therefore a
+// member of a quorum gets the text over an idle connection, unless it has just reported that it
+// knows the script, and over a new connection the digest followed by the text. The check of a
+// member is not awaited either, because even a server that does not count may free a lock.
 // lock.
 enum class Delivery {
   normal,
@@ -35,36 +36,38 @@ enum class Delivery {
 };
 
 // Sends commands to the server that is responsible for them: a single server, the current master of
-// a Sentinel group, or the node of a cluster that has the key. One batch in flight; start() and
-// take() are for a batch of one command.
+// a Sentinel group, or the node of a cluster that has the key. One batch is in flight at a time;
+// start() and take() handle a batch of one command.
 class Link {
  public:
   virtual ~Link() = default;
 
-  // Sends the commands, those for one server in one write; a batch still in flight is abandoned.
+  // Sends the commands, all those for one server in one write. Abandons a batch that is still in
+  // flight.
   virtual void start_batch(Batch batch) = 0;
   void start(const std::vector<std::string>& words) { start_batch({words}); }
 
-  // As start(), right after take(): Delivery::following. Without the connection the command fails,
-  // unsent.
+  // Like start(), right after take(), with Delivery::following. If that connection is gone, the
+  // command fails without being sent.
   virtual void follow(const std::vector<std::string>& words) = 0;
 
-  // As start(), for the EVALSHA of a script with this text: Delivery::last_words.
+  // Like start(), with Delivery::last_words, for the EVALSHA of a script with this text.
   virtual void start_last_words(const std::vector<std::string>& words, std::string_view /*text*/) {
     start(words);
   }
 
-  // As in lock::Request, for the batch in flight.
+  // Like lock::Request, for the batch in flight.
   virtual void wants(std::vector<pollfd>& out) const = 0;
   virtual TimePoint due() const = 0;
   virtual bool advance(TimePoint now) = 0;
 
-  // As lock::Request::finish_reading: reads what has come, sends nothing. True: take() has it.
+  // Like lock::Request::finish_reading(): reads what has come and sends nothing. True if take() has
+  // the replies.
   virtual bool settle() { return false; }
 
-  // Once, after advance() or settle() has returned true: the reply to each command, in their order.
-  // An error reply of the server is a value (REDIS_REPLY_ERROR); a failed transport or handshake is
-  // an Error.
+  // Call once, after advance() or settle() has returned true. Returns the reply to each command, in
+  // order. An error reply of the server is a value (REDIS_REPLY_ERROR); a failed transport or
+  // handshake is an Error.
   virtual std::vector<Result<ReplyPtr>> take_batch() = 0;
   Result<ReplyPtr> take() {
     auto replies = take_batch();
@@ -72,13 +75,13 @@ class Link {
     return std::move(replies.front());
   }
 
-  // Whether others may make another server the master while this one still answers.
+  // Whether a failover may make another server the master while this one still answers.
   virtual bool fails_over() const { return false; }
-  // As of lock::LockStore, of the server that gave the last reply.
+  // As lock::LockStore::check_failover(), for the server that gave the last reply.
   virtual lock::InFlight<Done> check_failover() { return nullptr; }
 
-  // Whether the server may have carried out the command started last: in at least one try the whole
-  // command was handed to the network, and the answer was not an error. Until the next start().
+  // Whether the server may have carried out the last command: in at least one try the whole command
+  // was handed to the network, and the answer was not an error. Valid until the next start().
   virtual bool may_have_arrived() const = 0;
 
   // Whether a server has answered since the command in flight was started.
@@ -89,14 +92,14 @@ class Link {
 
   virtual bool uses_tls() const { return false; }
 
-  // What the user configured, the same before and after a fail-over; never a password.
+  // The address that the user configured, the same before and after a failover; never a password.
   virtual std::string label() const = 0;
-  // The server that is asked now or was asked last: for messages.
+  // The server of the current or last request, for messages.
   virtual std::string node() const = 0;
-  // Of a quorum's member: whether it has accepted any connection of this process. Before that it is
-  // sent nothing but set-up, and commands whose reply nobody reads.
+  // For a member of a quorum: whether it has accepted any connection of this process. Until then
+  // rlock sends it only the set-up, and commands whose reply is not read.
   virtual bool was_accepted() const { return true; }
-  // Whether `text` contains the password that is used there.
+  // Whether `text` contains the password for this server.
   virtual bool contains_secret(std::string_view text) const = 0;
 
  private:
@@ -104,8 +107,8 @@ class Link {
   bool in_use_ = false;
 };
 
-// The one request that uses a link, for as long as that request lives: the next one would abandon
-// it. Debug builds check it.
+// The one request that uses a link, during its lifetime; the next request would abandon it. Debug
+// builds check that.
 class LinkUse {
  public:
   explicit LinkUse(Link& link) : link_(link) {
@@ -120,14 +123,14 @@ class LinkUse {
   Link& link_;
 };
 
-// The call of a script, EVALSHA, with its text: EVAL.
+// Makes EVAL, with the text of the script, from its EVALSHA.
 inline std::vector<std::string> with_text(std::vector<std::string> words, std::string_view text) {
   words[0] = "EVAL";
   words[1] = text;
   return words;
 }
 
-// lock::LockStore::complete_grant() of a store over this link.
+// lock::LockStore::complete_grant() for a store over this link.
 inline lock::InFlight<lock::GrantReach> grant_reach(const Link& link) {
   if (!link.fails_over()) return nullptr;
   return lock::ready<lock::GrantReach>(lock::GrantReach::one_master);
@@ -140,7 +143,8 @@ inline std::vector<Result<ReplyPtr>> failed_batch(size_t commands, const Error& 
   return all;
 }
 
-// A server's error text, safe for a message: some servers and proxies quote what they were sent.
+// A server's error text, safe for a message: some servers and proxies quote the command that they
+// received.
 inline std::string redact(const Link& link, std::string text) {
   return link.contains_secret(text) ? "an error message that contains the password"
                                     : std::move(text);

@@ -12,7 +12,7 @@
 
 namespace rlock::redis {
 
-// hiredis only encodes commands and decodes replies here: it has no socket.
+// hiredis only encodes commands and decodes replies here; it has no socket.
 
 struct FreeReply {
   void operator()(redisReply* reply) const noexcept { freeReplyObject(reply); }
@@ -29,7 +29,7 @@ inline bool is_error(const redisReply& reply) {
   return reply.type == REDIS_REPLY_ERROR;
 }
 
-// The server requires another password than ours.
+// Whether the server requires another password than rlock's.
 inline bool is_auth_error(const redisReply& reply) {
   if (!is_error(reply)) return false;
   const std::string_view text = text_of(reply);
@@ -37,11 +37,11 @@ inline bool is_auth_error(const redisReply& reply) {
          text.find("invalid password") != text.npos;
 }
 
-// A command as the server reads it; words may contain any bytes.
+// Encodes a command for the server; words may contain any bytes.
 std::string encode(const std::vector<std::string>& words);
 
-// Assembles replies from pieces of any length. Refuses what would cost too much memory before it is
-// allocated, since the server is not trusted.
+// Assembles replies from pieces of any length. Refuses a reply that would cost too much memory
+// before it allocates, because the server is not trusted.
 class ReplyReader {
  public:
   static constexpr size_t kMostBytes = size_t{16} << 20;      // of one reply on the wire
@@ -51,9 +51,9 @@ class ReplyReader {
   ReplyReader();
 
   void feed(const char* bytes, size_t size);
-  // The next whole reply; null when more bytes are needed. After an Error the reader is of no use.
+  // The next whole reply; null if more bytes are needed. After an Error the reader cannot be used.
   Result<ReplyPtr> next();
-  // Whether no bytes are left over behind the last reply.
+  // Whether no bytes are left after the last reply.
   bool empty() const;
 
  private:
@@ -61,7 +61,7 @@ class ReplyReader {
     void operator()(redisReader* reader) const noexcept { redisReaderFree(reader); }
   };
   std::unique_ptr<redisReader, Free> reader_;
-  std::unique_ptr<size_t> elements_left_;  // at a stable address: hiredis keeps a pointer to it
+  std::unique_ptr<size_t> elements_left_;  // on the heap: hiredis keeps a pointer to it
   size_t bytes_ = 0;                       // fed since the last whole reply
 };
 
@@ -69,14 +69,14 @@ class ReplyReader {
 using InfoFields = std::map<std::string, std::string, std::less<>>;
 InfoFields read_info(std::string_view text);
 
-// Empty where the field is missing.
+// Empty if the field is missing.
 std::string info_field(const InfoFields& info, std::string_view field);
 
-// An error reply as an Error. The known refusals of services and proxies get advice; all others
-// keep the server's text, without the keys and arguments that some servers quote.
+// Decodes an error reply. The known refusals of services and proxies get advice; all others keep
+// the server's text, without the keys and arguments that some servers quote.
 Error decode_error(std::string_view text);
 
-// What the text of an error reply means.
+// The cause behind the text of an error reply.
 Cause cause_of(std::string_view text);
 
 }  // namespace rlock::redis

@@ -18,11 +18,11 @@
 
 namespace rlock::redis {
 
-struct NoAnswer {};  // of a sentinel, so far
+struct NoAnswer {};  // the sentinel has not answered so far
 struct NamedMaster {
   HostPort address;
-  // With SentinelQuestion::failover:
-  uint64_t config_epoch = 0;  // of the failover that made it the master, as far as is known
+  // Only with SentinelQuestion::failover:
+  uint64_t config_epoch = 0;  // of the failover that made it the master, if known
   bool failing_over = false;  // the sentinel is about to promote another server
 };
 struct UnknownMaster {};  // the sentinel knows no master of this name
@@ -30,37 +30,39 @@ struct UnknownMaster {};  // the sentinel knows no master of this name
 // What one sentinel answered: the master, or why it named none.
 using SentinelVote = std::variant<NoAnswer, NamedMaster, UnknownMaster, Error>;
 
-// master: who is it? failover: is it about to be replaced, too?
+// master: which server is the master? failover: is it about to be replaced, too?
 enum class SentinelQuestion { master, failover };
 
 // The master that more than half of the `existing` sentinels name. A sentinel that does not answer,
-// or rejects our password, counts as a vote against. It may know another master, and a sentinel
+// or rejects our password, counts as a vote against: it may know another master, and a sentinel
 // that is cut off together with a former master must not decide.
 std::optional<HostPort> elect(const std::vector<SentinelVote>& votes, size_t existing);
 
 struct KnownSentinel {
-  HostPort address{};  // that it announces; empty: it has answered itself
-  Millis silent{0};    // since it last answered another one
+  HostPort address{};  // the address that it announces; empty: the sentinel itself that answered
+  Millis silent{0};    // since it last answered another sentinel
 };
-// What a sentinel says of itself and of the others that watch the same master. They have ids: their
-// addresses differ behind NAT, and with TLS.
+// What a sentinel reports about itself and the others that watch the same master. Sentinels are
+// identified by ids, because their addresses differ behind NAT, and with TLS.
 struct SentinelView {
-  std::string id{};                               // empty: it does not say
+  std::string id{};                               // empty: not reported
   std::map<std::string, KnownSentinel> others{};  // by their ids
 };
-// From the replies to SENTINEL MYID and SENTINEL SENTINELS; empty where these were refused.
+// Parses the replies to SENTINEL MYID and SENTINEL SENTINELS; empty if these were refused.
 SentinelView read_view(const redisReply& id, const redisReply& others);
 
-// By their ids, those that any of these knows, itself included.
+// All sentinels that any of the views knows, itself included, by their ids.
 std::map<std::string, KnownSentinel> known_sentinels(const std::vector<SentinelView>& views);
-// How many exist: those, but at least those that the user named and that know the master.
+// How many sentinels exist: the known ones, but at least those that the user named and that know
+// the master.
 size_t count_existing(const std::vector<SentinelView>& views, size_t named);
 
-// The error for a server behind redis+sentinel:// that turns out to be none.
+// The error for a server behind redis+sentinel:// that is not a Sentinel.
 Error no_sentinel(const Endpoint& server);
 
-// Finds the current master: asks all sentinels that the user named at once, and elects. If these
-// are no majority of those that exist, the others are asked, too. Driven like a lock::Request.
+// Finds the current master: asks all sentinels that the user named at the same time, and elects. If
+// they are not a majority of those that exist, it also asks the others. Driven like a
+// lock::Request.
 class Sentinels {
  public:
   Sentinels(std::vector<Server> sentinels, std::string master);
@@ -70,11 +72,11 @@ class Sentinels {
   TimePoint due() const;
   // True once take() has the master or an Error.
   bool advance(TimePoint now);
-  // ErrorKind::unavailable, Retry::later: no majority; ErrorKind::denied: a sentinel refused our
+  // ErrorKind::unavailable, Retry::later: no majority; ErrorKind::denied: a sentinel refused the
   // login.
   Result<HostPort> take();
-  // Instead of it, after SentinelQuestion::failover: an Error (Retry::later) if what `master` had
-  // acknowledged when they were asked may be lost.
+  // Call this instead after SentinelQuestion::failover: returns an Error (Retry::later) if writes
+  // may be lost that `master` had acknowledged when the sentinels were asked.
   Status take_failover(const HostPort& master) const;
   void drop();
 
@@ -95,11 +97,12 @@ class Sentinels {
   bool all_answered() const;
   Error no_majority() const;
 
-  std::vector<Connection> sentinels_;  // first those that are named, then those announced so far
-  std::vector<SentinelVote> votes_;    // of sentinels_, in their order
-  std::vector<SentinelView> views_;    // the same
+  std::vector<Connection>
+      sentinels_;  // first the sentinels that the URL names, then those announced so far
+  std::vector<SentinelVote> votes_;  // of sentinels_, in their order
+  std::vector<SentinelView> views_;  // likewise
   size_t named_;
-  size_t in_question_;  // so many of sentinels_ are asked
+  size_t in_question_;  // how many of sentinels_ are asked
   Batch questions_;
   std::string master_;
   std::string label_;
@@ -109,10 +112,11 @@ class Sentinels {
   TimePoint asked_{};                       // the same moment
 };
 
-// Sends commands to the master of a Sentinel group. The sentinels are asked before each command: a
-// former master considers itself master for many seconds, and what it acknowledges then is lost.
-// They are asked again before a late reply is believed: a master that was stopped while it had the
-// command carries it out when it continues, although another one has replaced it meanwhile.
+// Sends commands to the master of a Sentinel group. It asks the sentinels before each command,
+// because a former master considers itself master for many seconds, and what it acknowledges then
+// is lost. It asks them again before it believes a late reply: a master that was stopped while it
+// had the command carries it out when it continues, although another server has replaced it in the
+// meantime.
 class SentinelLink final : public Link {
  public:
   // `master`: all but the address, which the sentinels know.
@@ -137,7 +141,7 @@ class SentinelLink final : public Link {
  private:
   class FailoverCheck;
 
-  // confirming: the sentinels are asked again, about the reply that has come.
+  // confirming: asks the sentinels again, about the reply that has come.
   enum class SentinelPhase { idle, asking, talking, confirming, ended };
 
   void handle_elected(HostPort master);
@@ -155,7 +159,7 @@ class SentinelLink final : public Link {
   SentinelPhase phase_ = SentinelPhase::idle;
   Batch batch_;                           // in flight; often one command
   std::optional<Connection> connection_;  // to the last elected master
-  bool elected_ = false;                  // for this command
+  bool elected_ = false;                  // whether for this command
   std::optional<TimePoint> asked_;        // when the sentinels were asked for this command
   std::vector<Result<ReplyPtr>> replies_;
 };

@@ -8,11 +8,11 @@
 
 #include "util/result.hpp"
 
-// OpenSSL is loaded only for a URL that asks for TLS: linked, it would cost every run a
+// rlock loads OpenSSL only for a URL that asks for TLS, because linking it would cost every run a
 // millisecond.
 namespace rlock::redis {
 
-// Every function of libssl and libcrypto that rlock calls, those behind macros included.
+// Every function of libssl and libcrypto that rlock calls, including those behind macros.
 #define RLOCK_OPENSSL_FUNCTIONS(X)          \
   X(OPENSSL_init_ssl)                       \
   X(ERR_clear_error)                        \
@@ -76,7 +76,7 @@ struct OpenSsl {
 #undef RLOCK_MEMBER
 };
 
-// Loads the library once; it is never unloaded. ErrorKind::config: it is missing, and the name of
+// Loads the library once and never unloads it. ErrorKind::config if it is missing, with the name of
 // its package.
 Result<const OpenSsl*> openssl();
 

@@ -18,7 +18,7 @@
 #include "util/mutex.hpp"
 #include "util/result.hpp"
 
-// How a connection comes about, and how bytes pass over it. Nothing here blocks.
+// How a connection is made, and how bytes pass over it. Nothing here blocks.
 namespace rlock::redis {
 
 // The address of a TCP or unix socket.
@@ -27,28 +27,29 @@ struct Address {
   socklen_t length = 0;
 };
 
-// nullopt: the path is too long for a socket's name (107 bytes).
+// nullopt: the path is too long for the name of a socket (107 bytes).
 std::optional<Address> unix_address(const std::string& path);
 
 enum class ConnectState {
   pending,  // the socket becomes writable when it has succeeded or failed
   connected,
-  full,  // the backlog of a unix socket is full: nothing to poll for, try again in a moment
+  full,  // the backlog of a unix socket is full: there is nothing to poll for; try again in a
+         // moment
   failed,
 };
 
 struct ConnectAttempt {
   ConnectState state = ConnectState::failed;
   util::Fd fd;                // of a pending or connected attempt: non-blocking, CLOEXEC, never 0-2
-  int error = 0;              // errno of a failed one
-  bool is_forbidden = false;  // this process may not have such a socket
+  int error = 0;              // errno of a failed attempt
+  bool is_forbidden = false;  // this process may not open such a socket
 };
 
 ConnectAttempt start_connect(const Address& address);
 
-// What earlier connections to a server have shown: the address where it answered last, for when its
-// name cannot be resolved later, whether it accepted our login, and whether it hangs up on CLIENT,
-// as some proxies do.
+// What earlier connections to a server have shown: the address where it answered last, in case its
+// name cannot be resolved later, whether it accepted the login, and whether it closes the
+// connection after CLIENT, as some proxies do.
 class AddressMemory {
  public:
   void keep(const Address& address);
@@ -61,20 +62,20 @@ class AddressMemory {
  private:
   std::atomic<bool> was_accepted_ = false;
   std::atomic<bool> hangs_up_on_client_ = false;
-  mutable util::Mutex mutex_;  // the renewal thread has a connection of its own
+  mutable util::Mutex mutex_;  // the renewal thread has its own connection
   std::optional<Address> last_;
 };
 
-// The addresses of a host that needs no look-up: a numeric one, and `localhost` as 127.0.0.1, then
-// ::1. Empty for every other name.
+// The addresses of a host that needs no lookup: a numeric address, and `localhost` as 127.0.0.1,
+// then ::1. Empty for every other name.
 std::vector<Address> known_addresses(const std::string& host, int port);
 
-// A look-up in flight, on a thread of its own since getaddrinfo() has no deadline. Destroying it
-// abandons the thread, which owns all that it uses and ends by itself.
+// A lookup in flight, on its own thread because getaddrinfo() has no deadline. Destroying it
+// abandons the thread, which owns everything that it uses and ends by itself.
 class Resolution {
  public:
-  // Of the addresses of one family, AF_INET or AF_INET6. ErrorKind::system: the thread cannot be
-  // started.
+  // Looks up the addresses of one family, AF_INET or AF_INET6. ErrorKind::system if the thread
+  // cannot be started.
   static Result<Resolution> start(const std::string& host, int port, int family);
 
   int family() const;
@@ -86,10 +87,10 @@ class Resolution {
 
   struct LookupResult {
     std::vector<Address> addresses;
-    std::string failure;      // why there are none
+    std::string failure;      // why there are no addresses
     bool is_unknown = false;  // the name servers know no such address
   };
-  // Once, after done().
+  // Call once, after done().
   LookupResult take();
 
  private:
@@ -100,17 +101,17 @@ class Resolution {
 };
 
 // Connects a socket to a server: looks up its name and tries its addresses in order, within one
-// absolute deadline. IPv4 and IPv6 are looked up independently, and the first address that comes is
-// tried first: some name servers never answer for one of them. Driven like a lock::Request.
+// absolute deadline. It looks up IPv4 and IPv6 independently and tries the first address that comes
+// first, because some name servers never answer for one of them. Driven like a lock::Request.
 // `server` must outlive it.
 class Dialer {
  public:
   explicit Dialer(const Server& server) : server_(&server) {}
 
   void start(TimePoint now, TimePoint deadline);
-  // Gives up. A look-up in flight is kept for the next start, which uses its result unless that is
-  // older than a connect timeout, and sends another one, since a packet may be lost: there are two
-  // threads for each family at most.
+  // Gives up. Keeps a lookup in flight for the next start, which uses its result unless that is
+  // older than a connect timeout. That start also sends another lookup, because a packet may be
+  // lost. So there are at most two threads for each family.
   void stop();
 
   void wants(std::vector<pollfd>& out) const;
@@ -119,7 +120,7 @@ class Dialer {
   bool advance(TimePoint now);
   Result<util::Fd> take();
 
-  // The server has answered: its address is remembered.
+  // The server has answered, so its address is remembered.
   void answered();
 
  private:
@@ -139,13 +140,13 @@ class Dialer {
   const Server* server_;
   DialPhase phase_ = DialPhase::idle;
   TimePoint deadline_;
-  TimePoint attempt_deadline_;       // of this look-up or address
+  TimePoint attempt_deadline_;       // of this lookup or address
   std::vector<Resolution> lookups_;  // in flight
-  bool silent_ = false;              // the last look-ups have brought nothing so far
-  bool unknown_ = false;  // those that ended for this start say that there is no such host
+  bool silent_ = false;              // the last lookups have returned nothing so far
+  bool unknown_ = false;  // all lookups that ended for this start report that there is no such host
   std::vector<Address> addresses_;
   size_t next_ = 0;           // index in addresses_
-  bool unreachable_ = false;  // from here, the last address that failed
+  bool unreachable_ = false;  // the last address that failed cannot be reached from here
   util::Fd fd_;
   std::string first_failure_;
   std::optional<Error> error_;
@@ -153,14 +154,14 @@ class Dialer {
 
 enum class Io {
   done,
-  drained,  // read_some only: done, and nothing is left for now
+  drained,  // only read_some: done, and nothing is left for now
   would_block,
   closed,
   failed,  // errno says why
 };
 
-// Writes what it can and removes that from the front of `bytes`; done when all is written. No
-// SIGPIPE.
+// Writes as much as possible and removes that from the front of `bytes`; done when all is written.
+// Raises no SIGPIPE.
 Io write_some(const util::Fd& fd, std::string_view& bytes);
 
 // Reads once: done or drained with `got` bytes in `buffer`, closed at the end of file.
@@ -173,22 +174,23 @@ class Stream {
  public:
   virtual ~Stream() = default;
 
-  // As the functions above; error() describes a failure.
+  // Like the functions above; error() describes a failure.
   virtual Io write_some(std::string_view& bytes) = 0;
   virtual Io read_some(char* buffer, size_t size, size_t& got) = 0;
-  // Whether an idle connection can still be used: the peer has not closed it, no stray bytes wait.
+  // Whether an idle connection can still be used: the peer has not closed it, and no stray bytes
+  // wait.
   virtual bool is_quiet() = 0;
 
-  // What to poll for, with or without bytes that write_some() has left unsent.
+  // What to poll for, depending on whether write_some() has left bytes unsent.
   virtual pollfd wants(Sending sending) const = 0;
 
-  // What is missing from a peer that has not answered in time.
+  // The error for a peer that has not answered in time: what is missing from it.
   virtual Error silence() const {
     return {ErrorKind::unavailable, "no answer: stopped, swapping or busy; look at its log",
             Retry::later};
   }
 
-  // When the peer's certificate expires; nothing without TLS, and before the handshake.
+  // When the peer's certificate expires; nullopt without TLS, and before the handshake.
   virtual std::optional<std::chrono::system_clock::time_point> certificate_end() const {
     return std::nullopt;
   }
@@ -198,8 +200,8 @@ class Stream {
   virtual Error error() const = 0;
 };
 
-// Plain, or with TLS where server.tls is set: then the handshake begins with the first write, and
-// errors are those of Tls::wrap().
+// Makes a plain stream, or one with TLS if server.tls is set. With TLS the handshake begins with
+// the first write, and errors are those of Tls::wrap().
 Result<std::unique_ptr<Stream>> make_stream(const Server& server, util::Fd fd);
 
 }  // namespace rlock::redis

@@ -8,13 +8,13 @@
 #include "util/fd.hpp"
 #include "util/result.hpp"
 
-struct ssl_ctx_st;  // of OpenSSL, which tls.cpp alone includes
+struct ssl_ctx_st;  // of OpenSSL, which only tls.cpp includes
 
 namespace rlock::redis {
 
 enum class Verify { peer, nothing };
 
-// The options of the same names; empty: not given.
+// The options of the same names; empty if not given.
 struct TlsOptions {
   std::string cacert;
   std::string cert;
@@ -23,17 +23,17 @@ struct TlsOptions {
   Verify verify = Verify::peer;
 };
 
-// The CAs to trust and our own certificate: read once, shared by all connections and threads.
+// The CAs to trust and rlock's own certificate: read once, shared by all connections and threads.
 class Tls {
  public:
-  // Loads OpenSSL and reads the files. ErrorKind::config: the library is missing or a file is
-  // unusable; the text names the file and contains nothing of its content. Never asks for a
+  // Loads OpenSSL and reads the files. ErrorKind::config: the library is missing or a file cannot
+  // be used; the text names the file and contains nothing of its content. Never asks for a
   // passphrase.
   static Result<std::shared_ptr<const Tls>> make(const TlsOptions& options);
 
-  // TLS over a connected socket: the peer must prove with a certificate of a trusted CA that it is
-  // `host`, a name or a numeric address. ErrorKind::denied: `host` is neither, so that it cannot be
-  // proved.
+  // Starts TLS over a connected socket. The peer must prove with a certificate of a trusted CA that
+  // it is `host`, a name or a numeric address. ErrorKind::denied if `host` is neither, because then
+  // the peer cannot prove it.
   Result<std::unique_ptr<Stream>> wrap(util::Fd fd, const std::string& host) const;
 
   const TlsOptions& options() const { return options_; }

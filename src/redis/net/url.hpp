@@ -22,11 +22,11 @@ class MemberRegistry;
 class Secret;
 class Tls;
 
-// Where a server is, as its URL says.
+// The address of a server in a URL.
 struct Endpoint {
   std::string host;  // name or numeric address; IPv6 without brackets
   int port = 6379;
-  std::string path;  // of the unix socket; empty: TCP
+  std::string path;  // of the unix socket; empty for TCP
   Security security = Security::plain;
   int db = 0;
 
@@ -35,31 +35,31 @@ struct Endpoint {
   std::string label() const;
 };
 
-// As whom rlock logs in there.
+// The user and password with which rlock logs in.
 struct Login {
   std::string user;  // empty: the default user
   std::string password;
-  // Why a password that is there is not for this server, for the message that it requires one.
+  // Why an available password is not for this server, for the message that the server requires one.
   std::string unused_login;
   std::shared_ptr<Secret> secret;  // a password that may change, read at each connect; may be null
 };
 
-// The words before `://`, of all URLs but local:.
+// The words before `://`, for all URLs but local:.
 std::vector<std::string_view> url_schemes();
 
 struct Server;
 
 // What a connection does and checks before it is used.
 struct Policy {
-  // Checked at each connect: a former master must not be taken for the master.
+  // Checked at each connect, because a former master must not pass for the master.
   Role role = Role::any;
   // Shared by all servers of a quorum, which are checked as members (redis/link/connection.hpp).
-  // Null for a server that is not part of a quorum.
+  // Null for a server outside a quorum.
   std::shared_ptr<MemberRegistry> members;
-  // The SHA-1 of the script that a member's connection is asked about when it is made, which is the
-  // release. Empty: none.
+  // The SHA-1 of the release script; a new connection to a member asks whether the server knows it.
+  // Empty if it does not ask.
   std::string final_script;
-  // Of `local:`: called before each connect, starts the server if none is running, and may take a
+  // For `local:`: called before each connect, starts the server if none is running, and may take a
   // connect timeout. Null for a server elsewhere.
   std::function<Status(const Server&)> revive;
 };
@@ -68,7 +68,8 @@ struct Policy {
 struct Server : Endpoint, Login, Policy {
   Millis connect_timeout{2000};
   std::shared_ptr<const Tls> tls;  // null: plain, or not opened yet
-  // Shared by the copies, so that a further connection survives a silent name server; may be null.
+  // Shared by the copies, so that a further connection works even if the name server is silent; may
+  // be null.
   std::shared_ptr<AddressMemory> addresses;
 };
 
@@ -87,7 +88,7 @@ using ServerTarget = std::variant<Server, SentinelGroup, ClusterSeeds>;
 // Whether `text` contains the password.
 bool contains_password(const Login& login, std::string_view text);
 
-// The URL of that server if it is of another kind: `redis+sentinel://db1:26379` with `+sentinel`.
+// The URL of that server as another kind: `redis+sentinel://db1:26379` for `+sentinel`.
 std::string url_of_kind(Endpoint server, std::string_view kind);
 
 // `h1:26379,h2:26379`.
@@ -102,39 +103,40 @@ struct HostPort {
 // 1 to 65535.
 std::optional<int> parse_port(std::string_view digits);
 
-// As servers write it, split at the last colon: `10.0.0.1:6381`, `::1:6381`, `:6381`.
+// Splits an address as servers write it at the last colon: `10.0.0.1:6381`, `::1:6381`, `:6381`.
 std::optional<HostPort> parse_host_port(std::string_view text);
 
-// The URL grammar of rlock(1). An error text contains no part of the URL but its scheme: what looks
-// like a host or a port may be a password whose '/' or '@' was not encoded.
+// The URL grammar of rlock(1). An error text contains no part of the URL but its scheme, because a
+// part that looks like a host or a port may belong to a password whose '/' or '@' was not encoded.
 
 // local:, local:DIR
 struct LocalUrl {
-  std::string folder;  // empty: the default one
+  std::string folder;  // empty: the default folder
 };
 
-// What a URL names, with what it says of it; the options say the rest (redis/open.hpp).
+// A parsed URL: what it names, and the settings that it contains; the options add the rest
+// (redis/open.hpp).
 using Url = std::variant<Server, SentinelGroup, ClusterSeeds, LocalUrl>;
 
 // ErrorKind::usage: what is wrong, and how to write it.
 Result<Url> parse_url(std::string_view text);
 
-// The server that it names, or one of several that are alike in user, password and security: the
+// The server that the URL names, or one of several that share user, password and security: the
 // master, not a sentinel. Null for `local:`.
 const Server* server_in(const Url& url);
 
-// Whether two texts name the same servers in the same way, whatever the passwords and the database.
+// Whether two URLs name the same servers in the same way, whatever the passwords and the database.
 bool same_servers(const Url& one, const Url& other);
 
-// Whether it has a user or a password for that server.
+// Whether the URL contains a user or a password for that server.
 bool has_credentials(const Url& url);
 
-// Writes asterisks over what is, or may be, a password in `text`: URLs, which may be malformed.
-// False: there is none.
+// Writes asterisks over every password, and over every text that may be one, in `text`: URLs, which
+// may be malformed. Returns false if there is none.
 bool mask_passwords(std::span<char> text);
 
-// One URL, or at least three of different servers. ErrorKind::config for none at all,
-// ErrorKind::usage for two, for repeated servers and for a malformed one.
+// Parses one URL, or at least three of different servers. ErrorKind::config if there is none,
+// ErrorKind::usage for two, for repeated servers and for a malformed URL.
 Result<std::vector<Url>> parse_urls(const std::vector<std::string>& texts);
 
 }  // namespace rlock::redis

@@ -17,16 +17,16 @@
 
 namespace rlock::redis {
 
-// One command in flight, whose reply is decoded at its end: the stores of all formats consist of
-// these.
+// One command in flight, whose reply is decoded at the end. The stores of all formats are built
+// from such calls.
 
 bool is_noscript(const redisReply& reply);
 
-// Whether the server is no master any more, or cannot be one now.
+// Whether the server is no longer a master, or cannot be one now.
 bool is_demoted(const redisReply& reply);
 
-// Whether a script's reply is `wakes REPLY owner event…`: the server lets scripts push only to
-// declared keys, so that these wakes are still to be pushed.
+// Whether a script's reply is `wakes REPLY owner event…`: this server lets scripts push only to
+// declared keys, so the client has to push these wakes.
 bool has_wakes(const redisReply& reply);
 
 // The EVALSHA of a script.
@@ -40,18 +40,18 @@ std::vector<std::string> wake_call(const std::vector<std::string>& words, const 
 // `cannot WHAT: …`
 Error with_action(const std::string& what, Error error);
 
-// The Error for an error reply to `script`, which `words` called, or to another command where that
-// is null.
+// The Error for an error reply to `script`, which `words` called, or to a command without a script
+// if `script` is null.
 Error refusal(const Link& link, const std::string& what, std::string_view text,
               const lua::Script* script, const std::vector<std::string>& words);
 Error unexpected_reply(const Link& link, const std::string& what);
 
-// `script` may be null; else its text is sent once if the server does not know the digest (after a
-// restart or SCRIPT FLUSH).
+// `script` may be null. Otherwise its text is sent once if the server does not know the digest
+// (after a restart or SCRIPT FLUSH).
 template <class T>
 class Call final : public lock::Reply<T> {
  public:
-  // Nothing where the reply is none of the script's.
+  // Returns nullopt if the reply is not one of the script's.
   using Decode = std::function<std::optional<Result<T>>(const redisReply&)>;
 
   Call(Link& link, std::vector<std::string> words, std::string what, Decode decode,
@@ -114,7 +114,7 @@ class Call final : public lock::Reply<T> {
   }
 
  private:
-  // Only the first reply counts; a second one answers the wakes, which are mere hints.
+  // Only the first reply counts; a second one answers the wakes, which are only hints.
   void keep(Result<ReplyPtr> reply) {
     if (reply_) return;
     if (!reply) {
@@ -147,7 +147,7 @@ class Call final : public lock::Reply<T> {
   std::string what_;
   Decode decode_;
   const lua::Script* script_;
-  const lua::Script* unsent_text_;  // null once it was sent
+  const lua::Script* unsent_text_;  // null once the text was sent
   bool done_ = false;
   ReplyPtr reply_;
   Error error_;
@@ -160,13 +160,13 @@ inline std::string action_on(const char* verb, const lock::LockName& name) {
   return action_on(verb, name.text());
 }
 
-// Of a batch.
+// One call of a batch.
 struct CallItem {
   std::vector<std::string> words;  // EVALSHA, or a command without a script
   std::string what;                // for messages
 };
 
-// One script, or one command, for several locks at once, in one batch. `script` may be null.
+// One script, or one command, for several locks in one batch. `script` may be null.
 template <class T>
 class BatchCall final : public lock::Reply<std::vector<Result<T>>> {
  public:
@@ -250,11 +250,11 @@ class BatchCall final : public lock::Reply<std::vector<Result<T>>> {
   std::vector<CallItem> items_;
   const lua::Script* script_;
   Decode decode_;
-  std::vector<size_t> open_;  // without a reply so far
+  std::vector<size_t> open_;  // those without a reply so far
   int rounds_ = 0;
   bool done_ = false;
   std::vector<Result<T>> results_;
-  std::optional<Error> failure_;  // no server was reached
+  std::optional<Error> failure_;  // set if no server was reached
 };
 
 }  // namespace rlock::redis

@@ -8,7 +8,7 @@
 
 #include "lock/inspector.hpp"
 
-// Converts the replies of the scripts. nullopt: not a reply that these scripts return.
+// Converts the replies of the scripts. Returns nullopt for a reply that these scripts do not make.
 namespace rlock::redis {
 
 // Which verdicts a request can have: done only with --once, superseded only with --supersede.
@@ -17,7 +17,7 @@ struct Verdicts {
   bool superseded = false;
 };
 std::optional<lock::AcquireReply> decode_acquire(const redisReply& reply, Verdicts possible);
-// `self`, the owner that renews, is never named as the one who took the lock.
+// `self`, the owner that renews, is never named as the owner that took the lock.
 std::optional<lock::HeartbeatReply> decode_heartbeat(const redisReply& reply);
 std::optional<lock::RenewReply> decode_renew(const redisReply& reply, std::string_view self);
 std::optional<lock::ReleaseReply> decode_release(const redisReply& reply);
@@ -29,7 +29,7 @@ std::optional<lock::MoveReply> decode_move(const redisReply& reply);
 std::optional<lock::Snapshot> decode_snapshot(const redisReply& reply);
 std::optional<lock::Wake> decode_wake(const redisReply& reply);
 std::optional<lock::HistoryRows> decode_history(const redisReply& reply);
-// Skips keys that are not those of a lock under `prefix`.
+// Skips keys that do not belong to a lock under `prefix`.
 std::optional<lock::NamesPage> decode_names(const redisReply& reply, std::string_view prefix);
 
 // Milliseconds from a server, bounded so that sums cannot overflow.

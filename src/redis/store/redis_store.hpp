@@ -60,7 +60,7 @@ class RedisStore : public lock::LockServer {
   Link& link() { return *link_; }
   const std::string& prefix() const { return prefix_; }
   using DecodePage = std::function<std::optional<lock::NamesPage>(const redisReply&)>;
-  // A page of the names at one server.
+  // One page of the names at one server.
   lock::InFlight<lock::NamesPage> list_page(Link& link, const std::string& cursor,
                                             DecodePage decode) const;
 
@@ -68,7 +68,7 @@ class RedisStore : public lock::LockServer {
   std::vector<std::string> scan(const std::string& cursor) const;
   std::string base(const lock::LockName& name) const;
   std::vector<std::string> keys(const lock::LockName& name) const;
-  // Of `scripts_`; `verb` for messages.
+  // Calls one of `scripts_`; `verb` is for messages.
   template <class T, class Decode>
   lock::InFlight<T> run(const lua::Script& script, const char* verb, const lock::LockName& name,
                         const std::vector<std::string>& arguments, Decode decode);
@@ -76,11 +76,11 @@ class RedisStore : public lock::LockServer {
   std::unique_ptr<Link> link_;
   std::string prefix_;
   Scripts scripts_;
-  std::string user_;  // of the server, where there is one; empty: the ACL is asked each time
+  std::string user_;  // the user at the server, if any; empty: the ACL is asked each time
 };
 
-// The native format in a cluster. The keys of a lock lie in one slot; only the list of all locks
-// needs all masters.
+// The native format in a cluster. The keys of a lock lie in one slot; only listing all locks needs
+// all masters.
 class ClusterStore final : public RedisStore {
  public:
   ClusterStore(std::unique_ptr<ClusterLink> link, std::string prefix);
@@ -93,7 +93,7 @@ class ClusterStore final : public RedisStore {
  private:
   ClusterLink& cluster();
 
-  std::optional<Connection> list_connection_;  // to the master whose names are read
+  std::optional<Connection> list_connection_;  // to the master whose names are being read
 };
 
 }  // namespace rlock::redis
