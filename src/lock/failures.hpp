@@ -7,9 +7,9 @@
 
 namespace rlock::lock {
 
-// The failures of a request that is tried again, and what they have in common. A cause that only
-// somebody can remove may also be that of a moment: the name servers begin with an empty zone, a
-// failover is under way. It counts as permanent if there has been no other one.
+// The failures of a request that is tried again, and what they have in common. A cause that usually
+// needs a person may also be temporary: name servers start with an empty zone, or a failover is in
+// progress. A cause counts as permanent if there was no other cause.
 class Failures {
  public:
   void note(Cause cause, TimePoint now) {
@@ -18,16 +18,16 @@ class Failures {
     cause_ = cause;
     since_ = now;
   }
-  // A server has carried out a request: what fails later has been right before.
+  // A server has carried out a request, so the cause of later failures is temporary.
   void note_success() { mixed_ = true; }
 
-  // Whether more tries are of no use: the sentinels have had the time to learn their masters.
+  // Whether more tries are useless, because the sentinels have had the time to learn their masters.
   bool is_lasting(TimePoint now) const {
     constexpr Millis kLearningTime{5000};
     return cause_ == Cause::unknown_master && now - since_ >= kLearningTime;
   }
 
-  // The last error, when no more is tried. `tried`: for how long.
+  // The last error, when rlock stops trying. `tried`: for how long it tried.
   Error end(Error error, Millis tried, TimePoint now) const {
     const bool only = cause_ == Cause::unknown_host || cause_ == Cause::read_only ||
                       cause_ == Cause::missing_sentinels;
@@ -42,8 +42,8 @@ class Failures {
 
  private:
   std::optional<Cause> cause_;  // of the last failure
-  TimePoint since_{};           // from when it has been the only one
-  bool mixed_ = false;          // there were others
+  TimePoint since_{};           // since when it has been the only cause
+  bool mixed_ = false;          // there were other causes
 };
 
 }  // namespace rlock::lock

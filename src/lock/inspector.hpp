@@ -4,31 +4,33 @@
 
 #include "lock/store.hpp"
 
-// What operators ask of a server: how a lock looks, and that a holder is removed.
+// What operators ask of a server: the state of locks, and to remove holders.
 namespace rlock::lock {
 
 // ---- force-unlock ----
 
-// A holder as it was listed. Token 0: it is not checked, since the server may have another one for
-// this owner, or none.
+// A holder as the listing showed it. A token of 0 is not checked, because the server may store
+// another one for this owner, or none.
 struct ForceTarget {
   Owner owner;
   Token token{};
 };
-// confirmed: a holder that receives its revocation counts until it has confirmed.
+// confirmed: a holder that is told of its revocation keeps counting until it has confirmed it.
 enum class ForceWhen { confirmed, now };
 
 struct ForceCall {
   LockName name;
-  std::vector<ForceTarget> targets;  // in one step; those that do not hold the lock are left out
+  std::vector<ForceTarget>
+      targets;  // broken in one step; targets that do not hold the lock are skipped
   ForceWhen when = ForceWhen::confirmed;
-  std::string note{};  // opaque: who does it and why; the holder reads it
+  std::string note{};  // opaque: who breaks the lock and why; the holder reads it
 };
 struct Forced {
   std::vector<Holder> broken;
-  std::vector<std::string> unconfirmed;  // of those, the owners that still count until they confirm
-  std::optional<std::string> next;       // granted by this call
-  std::vector<std::string> broken_before{};  // by this very call, whose reply was lost: the owners
+  std::vector<std::string> unconfirmed;  // the broken owners that still count until they confirm
+  std::optional<std::string> next;       // the owner to which this call granted the lock
+  std::vector<std::string>
+      broken_before{};  // owners that this same call broke before, if its reply was lost
 };
 struct NotHeld {};
 struct NoMatch {};
@@ -36,17 +38,18 @@ using ForceReply = std::variant<Forced, NotHeld, NoMatch, RetryNow>;
 
 // ---- close, open ----
 
-// While a lock is closed, only AcquireCall::while_closed is granted it. Holders keep running.
-// Changes nothing if the closure differs from what the caller has seen.
+// While a lock is closed, the server grants it only to AcquireCall::while_closed. Holders keep
+// running. The call changes nothing if the closure differs from the one that the caller has seen.
 struct ClosureCall {
   LockName name;
-  std::optional<std::string> id{};    // of the new closure; none: opens the lock
-  std::optional<std::string> seen{};  // the id of the present one
-  ServerTime looked{};                // when that was
-  Millis length{0};                   // of the new one, from then on
-  std::string record{};               // opaque: who does it and why
+  std::optional<std::string> id{};    // of the new closure; nullopt: opens the lock
+  std::optional<std::string> seen{};  // the id of the present closure
+  ServerTime looked{};                // when the caller saw that
+  Millis length{0};                   // of the new closure, from `looked` on
+  std::string record{};               // opaque: who closes or opens the lock, and why
 };
-// changed: by somebody else since the caller looked, or the end of the new closure has come.
+// changed: someone else changed the closure since the caller looked, or the new closure would
+// already be over.
 enum class ClosureReply { done, changed };
 
 // ---- queue --first ----
@@ -55,7 +58,7 @@ enum class ClosureReply { done, changed };
 struct MoveCall {
   LockName name;
   Owner owner;
-  std::string record;  // of the waiter, with who moved it
+  std::string record;  // the waiter's record, with the operator who moved it
 };
 enum class MoveReply { moved, holds, not_found };
 
@@ -66,34 +69,34 @@ struct InspectCall {
   uint64_t holders_from = 0;
   uint64_t waiters_from = 0;
   uint64_t holders_page = 128;
-  uint64_t waiters_page = 128;  // 0 where only a status is wanted
+  uint64_t waiters_page = 128;  // 0 if the caller needs only a status
 };
-// A server of a quorum that gave no usable reply.
+// A server of a quorum that did not give a usable reply.
 struct SilentServer {
   std::string server;
   std::string why;
 };
-// How the runs of a lock ended, as the scripts count them; the history may list fewer.
-// A loss is a failure, too; a release that brought no result is neither a success nor a failure.
+// How the runs of a lock ended, as the scripts count them; the history may list fewer. A loss is
+// also a failure; a release without a result is neither a success nor a failure.
 struct Counters {
   uint64_t runs = 0;
   uint64_t failures = 0;
-  uint64_t losses = 0;      // the lease ended or was broken before the run ended
+  uint64_t losses = 0;      // the lease expired or was broken before the run ended
   uint64_t skips = 0;       // refused, or waited in vain
-  uint64_t done = 0;        // nothing was left to do
-  uint64_t superseded = 0;  // of the skips: a newer one replaced them
+  uint64_t done = 0;        // found the work done
+  uint64_t superseded = 0;  // skips because a newer run superseded them
 };
 struct Success {
   ServerTime at{};
   Millis took{0};
-  std::string record{};  // empty where it was too long
+  std::string record{};  // empty if it was too long
 };
 struct Failure {
   ServerTime at{};
   Millis took{0};
   // `exit:7`, `signal:9`, max-run, lost, no-guard, no-renewal, expired or forced
   std::string result{};
-  std::string record{};  // empty where the newest rows of the history do not show it
+  std::string record{};  // empty if the newest rows of the history do not contain it
 };
 // The greatest number of Claim::supersede that was granted the lock within 30 days.
 struct NewestNumber {
@@ -109,16 +112,16 @@ struct Snapshot {
   uint64_t live_waiters = 0;
   bool more_holders = false;
   bool more_waiters = false;
-  Token last_grant{};  // 0 where nothing is remembered
-  ServerTime now{};    // of the reply; 0 where it does not say it
+  Token last_grant{};  // 0 if nothing is remembered
+  ServerTime now{};    // of the reply; 0 if the reply does not contain it
   Counters counters{};
   std::optional<Success> last_success{};
   std::optional<Failure> last_failure{};
   uint64_t failures_in_a_row = 0;  // since the last success
   std::optional<Closure> closure{};
   std::optional<NewestNumber> newest{};
-  // Of a quorum: the number of servers, those that gave no usable reply, and the owners with leases
-  // on too few servers to hold the lock.
+  // Of a quorum: the number of servers, those that did not give a usable reply, and the owners with
+  // leases on too few servers to hold the lock.
   uint64_t servers = 1;
   std::vector<SilentServer> silent{};
   std::vector<Holder> partial{};
@@ -128,8 +131,8 @@ struct Snapshot {
 
 struct ForgetCall {
   LockName name;
-  std::optional<std::string> key{};  // this --once KEY alone; else everything
-  Token through{};  // marks of runs with later tokens stay; 0: those of runs that have not ended
+  std::optional<std::string> key{};  // only this --once KEY; nullopt: everything
+  Token through{};  // marks of runs with later tokens stay; 0: marks of runs that have not ended
 };
 struct Forgotten {
   uint64_t marks = 0;     // of successes
@@ -144,9 +147,9 @@ struct Run {
   ServerTime since;
   ServerTime until;
   std::string how;     // released, expired, forced
-  std::string result;  // as the release gave it; `-`: unknown
+  std::string result;  // as the release reported it; `-`: unknown
   std::string record{};
-  std::string note{};    // of the operator who broke the lock, or its cool-down
+  std::string note{};    // of the operator who broke the lock or its cool-down
   ServerTime renewed{};  // the last renewal of a run whose lease expired at `until`; else 0
 };
 // Acquisitions that were refused or timed out between two runs.
@@ -154,14 +157,14 @@ struct Skips {
   uint64_t count = 0;
   ServerTime first;
   ServerTime last;
-  std::string record{};     // of the last one
-  uint64_t done = 0;        // of them, those that ended since the work was done
-  uint64_t superseded = 0;  // of them, those that ended since a newer one replaced them
+  std::string record{};     // of the last of them
+  uint64_t done = 0;        // how many ended because the work was done
+  uint64_t superseded = 0;  // how many ended because a newer run superseded them
 };
-// The lock was closed, or opened before the closure's end.
+// A row for a closure, or for the opening of the lock before the closure's end.
 struct Closing {
   ServerTime at;
-  ServerTime until;  // 0: it was opened
+  ServerTime until;  // 0: the lock was opened
   std::string record{};
 };
 using HistoryRow = std::variant<Run, Skips, Closing>;
@@ -169,52 +172,53 @@ using HistoryRows = std::vector<HistoryRow>;
 
 struct NamesPage {
   std::vector<std::string> names;  // may repeat between pages
-  std::string cursor{};            // empty: that was the last page
-  // Of the names: those with a holder or waiters, and those of another version of rlock, which
-  // cannot be read. Some free ones are among them: their last run died.
+  std::string cursor{};            // empty: this is the last page
+  // Among the names: those with a holder or waiters, and those stored by another version of rlock,
+  // which cannot be read. Some of them are free, because their last run died.
   std::vector<std::string> in_use{};
-  // Of a quorum, on the first page: the servers that gave no usable reply.
+  // Of a quorum, on the first page: the servers that did not give a usable reply.
   std::vector<SilentServer> silent{};
 };
 
-// Of several locks, each with its own failure.
+// For each of several locks, its snapshot or its own failure.
 using Snapshots = std::vector<Result<Snapshot>>;
 using Histories = std::vector<Result<HistoryRows>>;
 
-// Each call may be sent again with the same arguments when its reply was lost.
+// If a reply is lost, each call may be sent again with the same arguments.
 class LockInspector {
  public:
   virtual ~LockInspector() = default;
   virtual InFlight<ForceReply> force_unlock(const ForceCall& call) = 0;
   virtual InFlight<Snapshot> inspect(const InspectCall& call) = 0;
-  // Inspects several locks by one batch of commands; the results are in the order of the calls. The
-  // whole is an Error if no server could be asked.
+  // Inspects several locks with one batch of commands. The results are in the order of the calls.
+  // Returns an Error as a whole if no server could be asked.
   virtual InFlight<Snapshots> inspect_all(const std::vector<InspectCall>& calls) = 0;
-  // A usage error where the format knows no closures.
+  // ErrorKind::usage if the format has no closures.
   virtual InFlight<ClosureReply> set_closure(const ClosureCall&) {
     return ready<ClosureReply>(Error{ErrorKind::usage, "a lock of this format cannot be closed"});
   }
-  // A usage error where the format has no queue, or several servers have one each.
+  // ErrorKind::usage if the format has no queue, or if each of several servers has its own.
   virtual InFlight<MoveReply> move_first(const MoveCall&) {
     return ready<MoveReply>(Error{ErrorKind::usage, "no queue that a single server orders"});
   }
-  // Removes marks, so that no member of a quorum that was down brings them back. A usage error
-  // where the format keeps none.
+  // Removes marks in such a way that a member of a quorum that was down does not restore them.
+  // ErrorKind::usage if the format keeps no marks.
   virtual InFlight<Forgotten> forget(const ForgetCall&) {
     return ready<Forgotten>(
         Error{ErrorKind::usage, "this format keeps no record of what was done"});
   }
   // The newest `rows` of the history.
   virtual InFlight<HistoryRows> history(const LockName& name, uint64_t rows) = 0;
-  // The same of several locks at once, as inspect_all(). A usage error where there is no list of
-  // all locks.
+  // The same for several locks in one batch, like inspect_all(). ErrorKind::usage if there is no
+  // list of all locks.
   virtual InFlight<Histories> histories(const std::vector<LockName>&, uint64_t) {
     return ready<Histories>(Error{ErrorKind::usage, "locks of this format cannot be listed"});
   }
-  // Names of the locks under the prefix, a page at a time; cursor empty for the first.
+  // Lists the names of the locks under the prefix, a page at a time; the cursor is empty for the
+  // first page.
   virtual InFlight<NamesPage> list_names(const std::string& cursor) = 0;
-  // Returns the cursor at which list_names() continues if the server of the page at `cursor` is
-  // not reachable; empty if there is no other server.
+  // Returns the cursor at which list_names() continues if the server of the page at `cursor` cannot
+  // be reached; empty if there is no other server.
   virtual std::string cursor_past_server(const std::string& /*cursor*/) const { return {}; }
   // The address for messages, without a password.
   virtual std::string server() const = 0;

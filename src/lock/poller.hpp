@@ -12,26 +12,27 @@ namespace rlock::lock {
 enum class PollResult { done, deadline, interrupted };
 enum class Interruptible { yes, no };  // no: while cancelling or releasing
 
-// Drives requests in flight. Tests replace it by one with a fake clock.
+// Drives requests in flight. Tests replace it by a poller with a fake clock.
 class Poller {
  public:
   virtual ~Poller() = default;
   virtual TimePoint now() const = 0;
-  // Until the request is done, the deadline passes or the interrupt fires. A request that is not
-  // done may be driven on later.
+  // Drives the request until it is done, the deadline passes or the interrupt fires. A request that
+  // is not done can be driven again later.
   virtual PollResult drive(Request& request, TimePoint deadline,
                            Interruptible interruptible = Interruptible::yes) = 0;
-  // Lets time pass; never returns `done`.
+  // Waits until `until`; never returns `done`.
   virtual PollResult pause(TimePoint until, Interruptible interruptible = Interruptible::yes) = 0;
 };
 
-// Real time. An interrupt that is readable (or hung up) ends a drive early; -1 for none. Never
-// reads them.
+// Uses real time. An interrupt that is readable (or hung up) ends a drive early; -1 for none. The
+// poller never reads from interrupts.
 class SystemPoller final : public Poller {
  public:
   explicit SystemPoller(int interrupt_fd = -1, int other_fd = -1)
       : interrupts_{{{interrupt_fd, POLLIN, 0}, {other_fd, POLLIN, 0}}} {}
-  // The interrupt is that nobody reads from `fd` any more, whatever can be read from it.
+  // The interrupt fires when no process reads from `fd` any more; data to read from `fd` do not
+  // matter.
   static SystemPoller until_reader_is_gone(int fd) {
     SystemPoller poller(fd);
     poller.interrupts_.front().events = 0;
@@ -43,7 +44,7 @@ class SystemPoller final : public Poller {
   PollResult pause(TimePoint until, Interruptible interruptible = Interruptible::yes) override;
 
  private:
-  // True when an interrupt fired.
+  // Returns true if an interrupt fired.
   bool poll_until(std::vector<pollfd> fds, TimePoint until, Interruptible interruptible) const;
 
   std::array<pollfd, 2> interrupts_;
@@ -53,7 +54,7 @@ inline Error no_answer(const std::string& server) {
   return {ErrorKind::unavailable, server + ": no answer in time", Retry::later};
 }
 
-// Drives to the end: the result, or no_answer() at the deadline or interrupt.
+// Drives a request to its end: returns the result, or no_answer() at the deadline or interrupt.
 template <class T>
 Result<T> finish(Poller& poller, InFlight<T> request, TimePoint deadline, const std::string& server,
                  Interruptible interruptible = Interruptible::yes) {
@@ -61,7 +62,7 @@ Result<T> finish(Poller& poller, InFlight<T> request, TimePoint deadline, const 
   return no_answer(server);
 }
 
-// Whether what `store` has just acknowledged survives: see LockStore::check_failover().
+// Whether a failover preserves what `store` has just acknowledged: see LockStore::check_failover().
 inline Status outlasts_failover(LockStore& store, Poller& poller, TimePoint deadline) {
   auto check = store.check_failover();
   if (!check) return Done{};

@@ -16,8 +16,8 @@
 
 namespace rlock::lock {
 
-// A request in flight: it never blocks; its driver polls for it. Destroying an
-// unfinished request abandons it: the server may or may not have carried it out.
+// A request in flight: it never blocks; its driver polls for it. Destroying an unfinished request
+// abandons it: the server may or may not have carried it out.
 class Request {
  public:
   virtual ~Request() = default;
@@ -25,14 +25,14 @@ class Request {
   virtual void wants(std::vector<pollfd>& out) const = 0;
   // When advance() is due even without an event; TimePoint::max() for never.
   virtual TimePoint due() const = 0;
-  // Goes as far as it can without blocking; true once the result is there.
+  // Proceeds as far as it can without blocking. True once the result is available.
   virtual bool advance(TimePoint now) = 0;
-  // Before it is done: whether any of several servers has replied.
+  // Before it is done: whether any server has replied.
   virtual Answered answered() const { return Answered::no; }
-  // After it is done: whether servers for which the result did not wait have yet to receive it.
-  // They do if it is driven on.
+  // After it is done: whether some servers, for which the result did not wait, have yet to receive
+  // it. They receive it if the request is driven further.
   virtual bool has_stragglers() const { return false; }
-  // For an abandoned request: reads what has come and sends nothing. True when the answer is
+  // For an abandoned request: reads what has come and sends nothing. True if the answer is
   // complete, so that the connection is free for another request.
   virtual bool finish_reading(TimePoint) { return false; }
 };
@@ -40,7 +40,7 @@ class Request {
 template <class T>
 class Reply : public Request {
  public:
-  // Once, after advance() returned true.
+  // Call once, after advance() has returned true.
   virtual Result<T> take() = 0;
 };
 
@@ -97,15 +97,15 @@ class FollowedReply final : public Reply<U> {
   std::optional<TimePoint> began_;
 };
 
-// A request, and then the request that `next` makes of its result or error and of the time it took.
+// A request, and then the request that `next` makes from its result or error and the time it took.
 template <class U, class T>
 InFlight<U> then(InFlight<T> first, typename FollowedReply<T, U>::Next next) {
   return std::make_unique<FollowedReply<T, U>>(std::move(first), std::move(next));
 }
 
-// granted: it has not claimed its grant yet. revoked: broken by an operator, and it has not
-// confirmed that. cooldown: its run has ended, and keeps its place until `left` is over
-// (Claim::min_hold).
+// granted: the holder has not claimed its grant yet. revoked: broken by an operator, and the holder
+// has not confirmed that. cooldown: the run has ended, and the lock stays held until `left` has
+// passed (Claim::min_hold).
 enum class HolderState { granted, held, revoked, cooldown };
 
 struct Holder {
@@ -115,41 +115,42 @@ struct Holder {
   Limit limit = Limit::exclusive();
   ServerTime since{};  // 0: unknown, and so is `held`
   Millis held{0};
-  std::optional<Millis> left{};  // until the lease ends; none: it has no end
-  Millis ttl{0};                 // what its renewals ask for; 0 for a cool-down
+  std::optional<Millis> left{};  // until the lease expires; nullopt: it never expires
+  Millis ttl{0};                 // the ttl of its renewals; 0 for a cool-down
   uint64_t entries = 0;
   Responsive responsive = Responsive::yes;
   std::string record{};  // opaque bytes of the holder: who, where, what (made and read by cli)
-  uint64_t servers = 1;  // where its lease stands
-  uint64_t slot = 0;     // of several holders; 0: none
+  uint64_t servers = 1;  // how many servers store its lease
+  uint64_t slot = 0;     // among several holders; 0: none
 };
 
-// That a lock is closed: until it ends nobody is granted the lock but by AcquireCall::while_closed.
+// The state of a closed lock: until it ends, the server grants the lock only to
+// AcquireCall::while_closed.
 struct Closure {
-  std::string id{};  // fresh for each
+  std::string id{};  // a new one for each closure
   ServerTime since{};
   ServerTime until{};
   Millis left{0};
   std::string record{};  // opaque: who closed it and why
-  uint64_t servers = 1;  // of a quorum: how many have it
+  uint64_t servers = 1;  // how many servers of a quorum store it
 };
 
-// What keeps a run from the lock: one of its holders, or its closure.
+// What prevents a run from acquiring the lock: one of its holders, or its closure.
 using Obstacle = std::variant<Holder, Closure>;
 
-// Null if there is none, or if it is the closure.
+// Returns null if there is no obstacle, or if it is the closure.
 inline const Holder* holder_in(const std::optional<Obstacle>& obstacle) {
   return obstacle ? std::get_if<Holder>(&*obstacle) : nullptr;
 }
 inline bool is_closure(const std::optional<Obstacle>& obstacle) {
   return obstacle && std::holds_alternative<Closure>(*obstacle);
 }
-// The owner of a holder.
+// The owner of a holder, or the id of a closure.
 inline const std::string& id_of(const Obstacle& obstacle) {
   const auto* holder = std::get_if<Holder>(&obstacle);
   return holder != nullptr ? holder->owner : std::get<Closure>(obstacle).id;
 }
-// The obstacle `age` after the reply that described it, if nothing has happened since.
+// The obstacle as it is `age` after the reply that described it, if nothing has happened since.
 inline Obstacle aged(Obstacle obstacle, Millis age) {
   if (auto* closure = std::get_if<Closure>(&obstacle)) {
     closure->left = std::max(Millis(0), closure->left - age);
@@ -168,37 +169,37 @@ struct Waiter {
   Millis waiting{0};
   std::string record{};
   Ticket ticket{};
-  uint64_t servers = 1;  // where it waits
-  Millis silent{0};      // since its last heartbeat, if it has missed one; else 0
+  uint64_t servers = 1;  // how many servers have it in their queues
+  Millis silent{0};      // time since its last heartbeat, if it has missed one; else 0
 };
 
-// How an owner ended at the server. [docs/PROTOCOL.md, "Release and tombstones"] unknown: where
-// nothing is remembered it may have been any of these.
+// How an owner ended at the server. [docs/PROTOCOL.md, "Release and tombstones"] unknown: the
+// server remembers nothing, so it may be any of these.
 enum class OwnerEnd { expired, released, cancelled, removed, forced, unknown };
 
 // ---- done once: which earlier run makes a run unnecessary [docs/PROTOCOL.md, "Done once"] ----
 
-// key: a run with the same key has succeeded. period: a run has succeeded that asked in the same
-// period of its host's calendar. within: a run has succeeded that was granted the lock after this
-// one asked, or that had asked less than `span` before.
+// key: a run with the same key has succeeded. period: a run has succeeded that began to ask in the
+// same period of its host's calendar. within: a run has succeeded that was granted the lock after
+// this run began to ask, or that had begun to ask less than `span` before this run.
 enum class OnceKind { key, period, within };
 struct Once {
   OnceKind kind = OnceKind::key;
-  std::string key{};  // key: 1-200 bytes; period: one such as `day:2026-11-22`; else empty
-  Millis span{0};     // period: the longest that one may be; within: the distance; else 0
+  std::string key{};  // key: 1-200 bytes; period: for example `day:2026-11-22`; else empty
+  Millis span{0};     // period: the longest that such a period can be; within: the distance; else 0
   std::optional<uint64_t> max_failures{};  // after so many failed runs since the last success
 
   bool operator==(const Once&) const = default;
 };
 
-// Of the waiters with this option only the one with the greatest number stays; without numbers, the
-// latest.
+// Only the newest of the waiters with this option stays: the one with the greatest number or,
+// without numbers, the latest.
 struct Supersede {
   std::optional<uint64_t> number{};
 };
 
-// What an owner asks for. An acquire brings it, and each renewal does again, because a renewal may
-// have to restore a lease that the server has lost.
+// What an owner asks for. An acquire and each renewal carry it, because a renewal may have to
+// restore a lease that the server has lost.
 struct Claim {
   LockName name;
   Owner owner;
@@ -209,8 +210,10 @@ struct Claim {
   std::string record{};
   std::optional<Once> once{};
   std::optional<Supersede> supersede{};
-  std::optional<uint64_t> history_rows{};  // that the history keeps from this run on; else 100
-  uint64_t replicas = 0;  // that have to confirm it; a renewal that they do not confirm has failed
+  std::optional<uint64_t>
+      history_rows{};  // how many rows the history keeps from this run on; nullopt: 100
+  uint64_t replicas =
+      0;  // how many have to confirm it; a renewal that they do not confirm has failed
 };
 
 // ---- acquire: asks for the lock, keeps the position in the queue, claims a grant ----
@@ -219,48 +222,48 @@ enum class Queueing { wait, never };
 
 struct AcquireCall : Claim {
   Queueing queueing = Queueing::wait;
-  std::optional<uint64_t> max_queue{};  // busy at once where so many wait already
+  std::optional<uint64_t> max_queue{};  // busy immediately if so many are already waiting
   Ticket ticket{};                      // its position in the queue, in case the server lost it
-  uint64_t attempt = 0;   // to a server of a quorum: the number of the try; 0 elsewhere
-  Millis asked{0};        // how long ago this owner first asked; with `once`
-  Token forgotten{};      // with `once`, to a server of a quorum: as others said in their replies
-  bool numbered = false;  // asked for slots, be it a single one: a lone holder has slot 1
-  bool while_closed = false;  // a closure does not keep it from the lock
-  Millis urgent{0};           // its place in the queue is as if it had come so much earlier
+  uint64_t attempt = 0;                 // for a server of a quorum: the number of the try; else 0
+  Millis asked{0};                      // how long ago this owner first asked; with `once`
+  Token forgotten{};          // with `once`, for a server of a quorum: what other servers reported
+  bool numbered = false;      // slots were requested, even if only one: a lone holder has slot 1
+  bool while_closed = false;  // a closure does not prevent the grant
+  Millis urgent{0};           // the queue treats the owner as if it had arrived so much earlier
 };
 
 struct Granted {
   Token token{};
   std::optional<Owner> owner{};  // the owner that holds the lock, if a try has its own owner
-  uint64_t slot = 0;             // of several holders: from 1, unique among them; else 0
-  Token forgotten{};             // with `once`: marks up to here are void, wherever they are
-  // Claim::replicas: why too few have confirmed it. Nothing may run before they have
-  // confirmed a renewal.
+  uint64_t slot = 0;             // among several holders: from 1, unique among them; else 0
+  Token forgotten{};             // with `once`: marks up to this token are void at all servers
+  // Claim::replicas: why too few replicas have confirmed the grant. The command must not run before
+  // they have confirmed a renewal.
   std::optional<Error> unconfirmed{};
 };
 struct Queued {
   Ticket ticket{};
-  uint64_t position = 1;               // 1 is the head; 0 where there is no order
-  std::optional<Millis> look_again{};  // sooner than after the slice, when a lease may end before
+  uint64_t position = 1;               // 1 is the head; 0 if there is no order
+  std::optional<Millis> look_again{};  // sooner than after the slice, if a lease may expire before
   std::optional<Obstacle> obstacle{};
-  std::optional<Millis> slice{};  // to block for; longer where many are before it
-  Token forgotten{};              // with `once`: as of Granted
+  std::optional<Millis> slice{};  // how long to block; longer if many waiters are ahead
+  Token forgotten{};              // with `once`: as in Granted
 };
 struct Busy {
   std::optional<Obstacle> obstacle{};
   uint64_t waiters = 0;
-  Token forgotten{};  // with `once`: as of Granted
+  Token forgotten{};  // with `once`: as in Granted
 };
-// The owner has ended at the server: a late request must not bring it back.
+// The owner has ended at the server; a late request must not restore it.
 struct OwnerEnded {
   OwnerEnd ending = OwnerEnd::released;
-  std::string note{};  // opaque bytes of the operator who forced or removed it
+  std::string note{};  // opaque bytes of the operator who broke or removed it
 };
-// The script had much to sweep: the client asks again at once.
+// The script had much to sweep; the client asks again immediately.
 struct RetryNow {};
-// Claim::once: the work is done already, so that nothing runs.
+// Claim::once: the work is done already, so the command does not run.
 struct AlreadyDone {
-  ServerTime at{};  // when that run ended
+  ServerTime at{};  // when the run that did the work ended
   Millis took{0};
   std::string record{};  // of that run
   Token token{};         // of that run
@@ -268,66 +271,65 @@ struct AlreadyDone {
 // Once::max_failures is reached.
 struct FailedTooOften {
   uint64_t times = 0;
-  Token last{};  // of the last failure, or smaller: it is void once as much is forgotten
+  Token last{};  // of the last failure, or a smaller token; void once marks up to it are forgotten
 };
-// Claim::supersede: a newer one waits, or has waited.
+// Claim::supersede: a newer run waits, or has waited.
 struct Superseded {
-  std::string record{};              // of the newer one
-  std::optional<uint64_t> number{};  // of the newer one, where the server says it
-  ServerTime
-      granted{};       // when the greater number, which is remembered, was granted the lock; else 0
-  ServerTime since{};  // since when the newer one waits, else 0
+  std::string record{};              // of the newer run
+  std::optional<uint64_t> number{};  // of the newer run, if the server reports it
+  ServerTime granted{};  // when the remembered greater number was granted the lock; else 0
+  ServerTime since{};    // since when the newer run has waited; else 0
 };
 using AcquireReply = std::variant<Granted, Queued, Busy, OwnerEnded, RetryNow, AlreadyDone,
                                   FailedTooOften, Superseded>;
 
-// ---- heartbeat: keeps the place of a waiter far from the head ----
+// ---- heartbeat: keeps the position of a waiter far from the head ----
 
-// Nothing is to be done but to wait on.
+// The waiter only has to keep waiting.
 struct Resting {
   uint64_t position = 1;
-  Millis slice{0};     // as of Queued
+  Millis slice{0};     // as in Queued
   std::string holder;  // the id of the obstacle
-  Millis left{0};      // until that ends
+  Millis left{0};      // until the obstacle ends
 };
-// RetryNow: the waiter is to ask with acquire().
+// RetryNow: the waiter has to ask with acquire().
 using HeartbeatReply = std::variant<Resting, RetryNow>;
 
-// ---- renew: extend the lease, put it back after data loss, enter a held lock ----
+// ---- renew: extend the lease, restore it after data loss, enter a held lock ----
 
-// Lets a renewal restore the lease on a server that has lost it or never had it, if nobody else can
-// have held the lock since it was granted with this token.
+// Lets a renewal restore the lease on a server that has lost it or never had it, if no other owner
+// can have held the lock since it was granted with this token.
 struct PutBack {
-  Token token;    // 0: the format knows none, and restores nothing
-  uint64_t slot;  // as granted: it is restored, too, or the lease is lost
-  // The end of the lease as the holder knows it. Another may have had the lock since: a quorum
-  // restores nothing after it, and nothing if it is not known. A single server itself knows whether
-  // another had the lock.
+  Token token;    // 0: the format has no tokens, and restores nothing
+  uint64_t slot;  // as granted; it is restored too, or the lease is lost
+  // The end of the lease as far as the holder knows. Another owner may have had the lock after it,
+  // so a quorum restores nothing after it, and nothing if it is unknown. A single server itself
+  // knows whether another owner had the lock.
   std::optional<TimePoint> lease_end;
-  // To a server of a quorum: by how much the clock that issued the token may be ahead of its clock;
-  // and the try whose grant this confirms, 0 for a renewal.
+  // For a server of a quorum: how far the clock that issued the token may be ahead of the server's
+  // clock, and the number of the try whose grant this confirms; 0 for a renewal.
   Millis ahead{0};
   uint64_t attempt = 0;
 };
 
 struct RenewCall : Claim {
   Entry entry;
-  std::optional<PutBack> put_back;  // without it the lease is lost where it has ended
-  bool record_changed = false;      // an extension stores the record, too, as a put-back does
+  std::optional<PutBack> put_back;  // nullopt: an expired lease is lost
+  bool record_changed = false;      // an extension stores the record too, as a restore does
 };
 
 enum class Renewal { extended, put_back };
 enum class LostHow {
   deleted,   // by hand, or evicted
   taken,     // another owner was granted it since
-  full,      // no room next to the present holders
-  expired,   // the lease ended, and this call brought no token to put it back
+  full,      // no slot is free next to the present holders
+  expired,   // the lease expired, and this call brought no token to restore it
   released,  // by this owner id
   forced,    // broken by an operator
-  gone,      // ended, deleted or lost at the server: where nothing is remembered
+  gone,      // expired, deleted or lost at the server, which remembers nothing
   unissued,  // the call brought a token that the server cannot have issued
 };
-// For a message.
+// Returns a phrase for a message.
 constexpr const char* to_string(LostHow how) {
   constexpr const char* kWords[] = {"deleted",
                                     "taken by another owner",
@@ -339,66 +341,66 @@ constexpr const char* to_string(LostHow how) {
                                     "lost, and its token is ahead of the server's clock"};
   return kWords[static_cast<size_t>(how)];
 }
-// What the server knows of the time since a lease was granted.
+// What the server knows about the time since a lease was granted.
 enum class LaterHolder { unknown, nobody, another };
 struct Lost {
   LostHow how = LostHow::deleted;
-  std::optional<Holder> by{};                       // who has it now
-  std::string note{};                               // of the operator who forced it
-  LaterHolder later_holder = LaterHolder::unknown;  // where `how` does not say it
+  std::optional<Holder> by{};                       // the present holder
+  std::string note{};                               // of the operator who broke it
+  LaterHolder later_holder = LaterHolder::unknown;  // if `how` does not imply it
 };
-// No re-entry: the held limit is larger than the one asked for (exclusive inside shared), or this
-// kind of lock knows no entries.
+// No re-entry: the requested mode does not fit into the held one (exclusive inside shared), or this
+// kind of lock has no entries.
 struct Upgrade {};
 using RenewReply = std::variant<Renewal, Lost, Upgrade>;
 
 // ---- release and cancel ----
 
-// unused: nothing ran under the lock, so that it leaves no cool-down. by_id: the caller knows only
-// the owner's id, and must not end a live run.
+// unused: nothing ran under the lock, so there is no cool-down. by_id: the caller knows only the
+// owner's id, and must not end a live run.
 enum class ReleaseHow { released, unused, by_id };
-// How a run with `once` ended. A success is marked as done by the same script that releases.
+// How a run with `once` ended. The script that releases also marks a success as done.
 struct OnceResult {
   Once once;
   Millis asked{0};  // how long ago the run first asked
-  Token token{};    // where the lease is gone: it is marked unless a later one was granted since
+  Token token{};    // if the lease is gone: marked unless a later token was granted since
   bool succeeded = false;
-  Millis waited{0};  // from when it asked until the request that was granted
+  Millis waited{0};  // from the first request until the request that was granted
 };
 struct ReleaseCall {
   LockName name;
   Owner owner;
   Entry entry = Entry::outer();
-  // How the run ended, for the history: `exit:7`, `signal:9`; no blanks. `stopped`: it was asked to
-  // stop and returned 0, which is neither a success nor a failure.
+  // How the run ended, for the history: `exit:7`, `signal:9`; no blanks. `stopped`: rlock was asked
+  // to stop it and it returned 0, which is neither a success nor a failure.
   std::string result = "-";
   ReleaseHow how = ReleaseHow::released;
   std::optional<OnceResult> once{};
-  uint64_t replicas = 0;  // as of Claim
-  // The hold of an outer run, so that its run is in the history even if the server lost the hold.
-  // Not sent over a quorum, because most of its servers may have it.
+  uint64_t replicas = 0;  // as in Claim
+  // The token of the outer run's hold, so that its run is in the history even if the server lost
+  // the hold. Not sent to a quorum, because most of its servers may have it.
   Token run{};
   std::string record{};
 };
-// no_room: marked, and the least recently used key was forgotten for it.
+// no_room: marked, and the least recently used key was forgotten to make room.
 enum class Marked { no, yes, no_room };
-// `ending`: how the owner ended: released, now or before, or otherwise before.
+// `ending`: how the owner ended: released, now or before, or in another way before.
 struct ReleaseReply {
   OwnerEnd ending = OwnerEnd::released;
   std::string note{};
-  std::optional<Holder> run{};  // by_id: the live run that has it; nothing was done
+  std::optional<Holder> run{};  // by_id: the live run that holds the lock; nothing was changed
   Marked marked = Marked::no;   // with ReleaseCall::once
 };
 
-// timed_out: a skip in the history. attempt_only, to a server of a quorum: cancels what a failed
-// attempt took there; the owner may come back with the next one.
+// timed_out: counts as a skip in the history. attempt_only, for a server of a quorum: cancels what
+// a failed attempt acquired there; the owner may come back with the next attempt.
 enum class CancelHow { cancelled, timed_out, removed, attempt_only };
 struct CancelCall {
   LockName name;
   Owner owner;
   CancelHow how = CancelHow::cancelled;
-  std::string note{};    // with removed: who did it and why
-  uint64_t attempt = 0;  // with attempt_only: which one
+  std::string note{};    // with removed: who removed it and why
+  uint64_t attempt = 0;  // with attempt_only: which attempt
   Ticket ticket{};       // with attempt_only: the ticket to keep; 0: none
 };
 // still_holds: only with removed; nothing was changed.
@@ -408,39 +410,39 @@ enum class CancelReply { was_queued, was_granted, not_found, still_holds };
 
 enum class Wake { woken, slept };
 
-// How far a grant reaches. In a quorum: a majority, or all its servers. one_master: over
-// Sentinel, whose failover may lose it.
+// Which servers a grant has reached. In a quorum: a majority, or all its servers. one_master: over
+// Sentinel, whose failover may lose the grant.
 enum class GrantReach { majority, everywhere, one_master };
 
-// What holders and waiters ask of a server. Each call is atomic at the server and may be sent again
-// with the same arguments when its reply was lost.
+// What holders and waiters ask of a server. Each call is atomic at the server. If its reply is
+// lost, it may be sent again with the same arguments.
 class LockStore {
  public:
   virtual ~LockStore() = default;
   virtual InFlight<AcquireReply> acquire(const AcquireCall& call) = 0;
-  // Keeps the place of a waiter that is far from the head, and does nothing else: it costs the
-  // server a fraction of acquire(). Null where a waiter always asks with that.
+  // Only keeps the position of a waiter that is far from the head, which costs the server a
+  // fraction of acquire(). Null if a waiter always has to use acquire().
   virtual InFlight<HeartbeatReply> heartbeat(const LockName&, const Owner&) { return nullptr; }
   virtual InFlight<RenewReply> renew(const RenewCall& call) = 0;
   virtual InFlight<ReleaseReply> release(const ReleaseCall& call) = 0;
   virtual InFlight<CancelReply> cancel(const CancelCall& call) = 0;
-  // Over a quorum: brings the last grant to the servers that have not confirmed it yet. Null where
-  // it needs no early renewals. The caller destroys it before the next request.
+  // Over a quorum: brings the last grant to the servers that have not confirmed it yet. Null if no
+  // early renewals are needed. The caller destroys it before the next request.
   virtual InFlight<GrantReach> complete_grant() { return nullptr; }
-  // Over Sentinel: an Error if a failover is under way that may lose what the server has just
-  // acknowledged. Null where there is nobody to ask. The caller destroys it before the next
+  // Over Sentinel: returns an Error if a failover is in progress that may lose what the server has
+  // just acknowledged. Null if there are no sentinels. The caller destroys it before the next
   // request.
   virtual InFlight<Done> check_failover() { return nullptr; }
-  // Blocks at the server until this owner is woken or `slice` is over: a hint, never the truth.
+  // Blocks at the server until this owner is woken or `slice` has passed: a hint, never the truth.
   virtual InFlight<Wake> wait_for_wake(const LockName& name, const Owner& owner, Millis slice) = 0;
-  // False until a server has answered on a connection of this process: until then no request that
+  // False until a server has answered on a connection of this process. Until then no request that
   // changes a lock was sent.
   virtual bool was_reached() const { return true; }
   // The address for messages, without a password.
   virtual std::string server() const = 0;
 };
 
-// `change`, and then the check whether a failover may lose it: an Error if so. `first` keeps the
+// Makes `change`, and then checks whether a failover may lose it: an Error if so. `first` keeps the
 // reply to the first of several such requests.
 template <class T>
 InFlight<T> outlasting(LockStore& store, InFlight<T> change, std::optional<Result<T>>& first) {
@@ -455,7 +457,8 @@ InFlight<T> outlasting(LockStore& store, InFlight<T> change, std::optional<Resul
   });
 }
 
-// A further connection to the same server: for the renewal thread and the revocation listener.
+// Makes a further connection to the same server: for the renewal thread and the revocation
+// listener.
 using MakeStore = std::function<std::unique_ptr<LockStore>()>;
 
 }  // namespace rlock::lock

@@ -12,13 +12,13 @@
 // Strong types for the terms of the lock: a name is never an owner.
 namespace rlock::lock {
 
-// Why a text is no name: `it is empty`; nullptr where it is one.
+// Returns why a text is not a valid name: `it is empty`; nullptr if it is valid.
 const char* why_bad_name(std::string_view text);
 
 // 1-200 bytes of UTF-8 without control characters, `{` or `}`.
 class LockName {
  public:
-  // ErrorKind::usage with what is wrong with the name.
+  // ErrorKind::usage, with what is wrong with the name.
   static Result<LockName> parse(std::string_view text);
   // The key of another client's lock: any text without control characters.
   static Result<LockName> parse_key(std::string_view text);
@@ -46,8 +46,8 @@ class Owner {
   std::string text_;
 };
 
-// One use of a held lock: the run that acquired it, or a run nested in that. A set of these, not a
-// counter, so that a resent request changes nothing.
+// One use of a held lock: by the run that acquired it, or by a nested run. The server keeps a set
+// of these, not a counter, so that a resent request changes nothing.
 class Entry {
  public:
   static Entry outer() { return Entry("0"); }
@@ -74,7 +74,8 @@ struct Ticket {
 
 enum class Mode { exclusive, slots, shared };
 
-// The most holders that a holder tolerates, itself included. [docs/PROTOCOL.md, "Modes"]
+// The largest number of holders that a holder tolerates, itself included. [docs/PROTOCOL.md,
+// "Modes"]
 class Limit {
  public:
   static constexpr uint64_t kMostSlots = 1024;  // MOST_SLOTS of src/lua/constants.lua
@@ -101,7 +102,7 @@ struct ServerTime {
 };
 
 // Whether a live rlock receives revocations and confirms them; a revoked holder without one is
-// freed at once. run: yes, and its command does not outlive the lease.
+// freed immediately. run: yes, and its command does not outlive the lease.
 enum class Responsive { yes, no, run };
 
 }  // namespace rlock::lock

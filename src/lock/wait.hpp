@@ -9,32 +9,33 @@
 namespace rlock::lock {
 
 struct WaitLimits {
-  // The absolute deadline of the wait, however often it wakes up; max() for an endless wait.
+  // The absolute deadline of the wait, however often it wakes up; max() for no limit.
   TimePoint deadline = TimePoint::max();
-  // To reach the server: of one try, and of all of them if the request does not wait for the lock.
+  // The time to reach the server: for one try, and for all tries of a request that does not wait
+  // for the lock.
   Millis reach{2000};
-  // Without a deadline: how long a waiter retries a server that is away.
+  // Without a deadline: how long a waiter retries an unavailable server.
   Millis outage{60'000};
-  // How long to try while no server has answered anything; nullopt: as long as otherwise.
-  // (--fail-open)
+  // How long to try while no server has answered anything (--fail-open); nullopt: no special limit.
   std::optional<Millis> unreached{};
 
-  // Until when a request that failed is sent again. `answered`: when the server carried one out
-  // last. `reached`: whether one has answered anything.
+  // Until when a failed request is sent again. `answered`: when the server last carried one out.
+  // `reached`: whether a server has answered anything.
   TimePoint retry_until(TimePoint started, Queueing queueing, std::optional<TimePoint> answered,
                         Answered reached) const;
 };
 
 struct Acquired {
   Token token;
-  TimePoint sent_at;     // before the request that was granted: where the lease counts from
+  TimePoint sent_at;     // before the granted request: the lease counts from here
   Owner owner;           // the holder: the caller's owner id, or that of the try which won
   uint64_t slot = 0;     // as granted
   TimePoint asked_at{};  // when the acquisition began
-  std::optional<Error> unconfirmed{};  // as of Granted
+  std::optional<Error> unconfirmed{};  // as in Granted
 };
 struct TimedOut {
-  std::optional<Obstacle> obstacle;  // as the last answer described it, but as old as now
+  std::optional<Obstacle>
+      obstacle;  // as the last answer described it, adjusted to the present time
 };
 struct Interrupted {};
 using WaitResult = std::variant<Acquired, Busy, TimedOut, OwnerEnded, Interrupted, AlreadyDone,
@@ -43,29 +44,30 @@ using WaitResult = std::variant<Acquired, Busy, TimedOut, OwnerEnded, Interrupte
 class WaitObserver {
  public:
   virtual ~WaitObserver() = default;
-  // Called at most once, while the first request is on its way: time to prepare what a grant will
+  // Called at most once, while the first request is in flight: time to prepare what a grant will
   // need.
   virtual void awaiting_reply() {}
-  // That request, or a later one, has brought no grant.
+  // Called if that request, or a later one, was not granted.
   virtual void not_granted() {}
   virtual void queued(const Queued&) {}
   // The time in the queue after which queued() is called again, if the wait continues.
   virtual Millis ask_again_after() const { return Millis::max(); }
   virtual void transient_error(const Error&) {}
-  // The same, of a server that is away: tried again until then.
+  // The same for an unavailable server, which rlock retries until `until`.
   virtual void no_server(const Error& why, TimePoint /*until*/) { transient_error(why); }
-  // Called once: the server does not let a waiter block, which polls about once a second from now
-  // on.
+  // Called once if the server does not let a waiter block; from then on the waiter polls about once
+  // a second.
   virtual void must_poll(const Error&) {}
-  // How often tick() comes while waiting; 0 for never.
+  // The interval of tick() while waiting; 0 for never.
   virtual Millis tick_every() const { return Millis(0); }
   virtual void tick() {}
 };
 
-// Acquires: asks, waits for the wake at the server, asks again, keeps its position in the queue
-// over reconnects. Unless it returns Acquired it has cancelled what it had, as far as a server
-// answered in what is left of the wait, or in half a second: on a timed-out wait, an interrupt or
-// an error nothing stays in the queue. A grant that a failover under way may lose counts as none.
+// Acquires the lock: asks, waits for the wake at the server, asks again, and keeps its position in
+// the queue over reconnects. Unless it returns Acquired, it has cancelled what it had, as far as a
+// server answered in the rest of the wait, or in half a second: after a timeout, an interrupt or an
+// error nothing stays in the queue. A grant that a failover in progress may lose does not count as
+// a grant.
 class WaitLoop {
  public:
   WaitLoop(LockStore& store, Poller& poller, util::Random& random, WaitObserver& observer)
@@ -74,43 +76,43 @@ class WaitLoop {
   // Sets call.asked itself, before each request.
   Result<WaitResult> acquire(AcquireCall call, const WaitLimits& limits);
 
-  // Cancels what the owner has, waiting or granted, by `until`; an interrupt does not stop it.
+  // Cancels the owner's position or grant by `until`; an interrupt does not stop it.
   Result<CancelReply> cancel(const CancelCall& call, TimePoint until);
 
  private:
-  // One acquisition under way.
+  // The state of one acquisition.
   struct WaitState {
     AcquireCall call;
     WaitLimits limits;
     TimePoint started;
     std::optional<TimePoint> answered{};  // the last answer of the server
-    Answered reached = Answered::no;      // an error counts too
+    Answered reached = Answered::no;      // Answered::yes even for an error
     Failures failures{};
     std::optional<Obstacle> obstacle{};
     TimePoint queued_at{};                   // when the server described it
     std::optional<Error> transient_error{};  // since the last answer
     Millis backoff{0};
-    Millis slice = timing::kWaitSlice;  // that the last answer gave
+    Millis slice = timing::kWaitSlice;  // from the last answer
     int sweeps = 0;                     // answered with RetryNow
-    int brief_rounds = 0;               // in a row, of asking and waiting
-    int failed_waits = 0;               // in a row
-    bool must_poll = false;             // and the observer knows
-    bool first = true;                  // no request was sent yet
+    int brief_rounds = 0;               // consecutive rounds of asking and waiting
+    int failed_waits = 0;               // consecutive
+    bool must_poll = false;             // the observer was informed
+    bool first = true;                  // no request was sent so far
     bool lost_reply = false;            // a request may still arrive at the server
 
     bool waits() const { return call.queueing == Queueing::wait; }
     TimePoint retry_until() const {
       return limits.retry_until(started, call.queueing, answered, reached);
     }
-    // Far from the head: it asks less often, also after an outage.
+    // Whether the waiter is far from the head: it asks less often, even after an outage.
     bool at_rest() const { return slice > timing::kWaitSlice; }
-    // Whether a heartbeat is all that its requests are for: no other run may have done its work,
-    // and no closure lets it pass others.
+    // Whether its requests need only be heartbeats: no other run may have done its work, and no
+    // closure lets it overtake others.
     bool may_rest() const { return at_rest() && !call.once && !call.while_closed; }
     void set_slice(Millis given) {
       slice = std::clamp(given, timing::kWaitSlice, timing::kLongestWaitSlice);
     }
-    // Until when a request that is sent now is waited for.
+    // Until when to wait for the reply to a request that is sent now.
     TimePoint reply_deadline(TimePoint sent_at) const;
   };
 

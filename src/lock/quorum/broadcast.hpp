@@ -12,7 +12,7 @@
 #include "util/duration.hpp"
 #include "util/text.hpp"
 
-// One request to all servers of a quorum at once.
+// Sends one request to all servers of a quorum at the same time.
 namespace rlock::lock {
 
 // The servers, a majority of which decides.
@@ -24,8 +24,9 @@ struct Quorum {
 };
 
 // What happens to an earlier request that a server has not answered. finish: it is driven to its
-// end. abandon: nothing more of it is sent, since that could take what the next request cancels,
-// and the next one goes over a fresh connection, since it must not wait for a server that hangs.
+// end. abandon: nothing more of it is sent, because it could acquire what the next request cancels;
+// and the next request goes over a fresh connection, because it must not wait for a server that
+// hangs.
 enum class OnPending { finish, abandon };
 
 // A server of a quorum, over one connection.
@@ -34,7 +35,7 @@ struct Member {
   std::unique_ptr<Request> pending{};  // an earlier request, for which the majority did not wait
   TimePoint pending_until{};
 
-  // Attends to the earlier request; true when the next one may be sent.
+  // Handles the earlier request. Returns true if the next request may be sent.
   bool ready(TimePoint now, OnPending on_pending) {
     if (!pending) return true;
     bool over =
@@ -45,26 +46,27 @@ struct Member {
   }
 };
 
-// To one server, sent at `now`; null where this one is not asked.
+// Makes the request to one server, sent at `now`; null if this server is not asked.
 template <class T>
 using RequestMaker = std::function<InFlight<T>(LockServer& store, size_t member, TimePoint now)>;
 
-// A request that ends what this process has taken. A server that it never reached has nothing of
-// it, so a hanging server costs no further connection.
+// A request that undoes what this process has acquired. A server that this process never reached
+// stores nothing of it, so rlock does not connect to a hanging server for that.
 template <class T, class Make>
 InFlight<T> where_reached(LockServer& store, Make make_request) {
   if (store.was_reached()) return make_request(store);
   return ready<T>(Error{ErrorKind::unavailable, store.server() + ": no answer", Retry::later});
 }
 
-// The reply of each server; none as long as it is silent, and where it was not asked.
+// The reply of each server; nullopt while the server is silent, and if it was not asked.
 template <class T>
 using Replies = std::vector<std::optional<Result<T>>>;
 
 template <class T>
 class Broadcast {
  public:
-  // `limit`: for each server; then it counts as failed and its connection is given up.
+  // `limit`: for each server. After that the server counts as failed and its connection is given
+  // up.
   Broadcast(std::vector<Member>& members, RequestMaker<T> make_request, Millis limit,
             OnPending on_pending = OnPending::finish)
       : members_(members),
@@ -85,7 +87,7 @@ class Broadcast {
     }
   }
 
-  // Before it is driven: the other servers are left out until ask_rest().
+  // Call this before driving it: the other servers are left out until ask_rest().
   void ask_only(const std::vector<bool>& first) {
     for (size_t i = 0; i < requests_.size(); ++i) requests_[i].left_out = !first[i];
   }
@@ -118,7 +120,7 @@ class Broadcast {
   }
 
   const Replies<T>& replies() const { return replies_; }
-  // Servers that may still reply, and how many of them have not been asked.
+  // The number of servers that may still reply, and how many of them have not been asked.
   size_t open() const { return open_; }
   size_t left_out() const {
     return static_cast<size_t>(
@@ -187,7 +189,7 @@ class Broadcast {
   size_t open_;
 };
 
-enum class Collecting { open, closed };  // closed: no server is waited for any more
+enum class Collecting { open, closed };  // closed: the request no longer waits for any server
 
 template <class T>
 std::vector<const T*> answers(const Replies<T>& replies) {
@@ -203,14 +205,15 @@ size_t count_answers(const Replies<T>& replies) {
   return answers(replies).size();
 }
 
-// When the servers that have not replied are waited for no longer.
+// When the request stops waiting for servers that have not replied.
 enum class WaitFor {
   certainty,  // once the result is certain
   majority,   // a moment after a majority has answered
   nobody,     // a moment after the request began
 };
 
-// A request to all servers, whose replies `merge` turns into one: nothing while it is not certain.
+// A request to all servers whose replies `merge` turns into one; nullopt while the result is not
+// certain.
 template <class T, class R = T>
 class QuorumRequest final : public Reply<R> {
  public:

@@ -4,10 +4,10 @@
 
 #include "lock/quorum/broadcast.hpp"
 
-// Merges the replies of several servers into one. Pure: no time, no connections.
+// Merges the replies of several servers into one. Pure functions: no time, no connections.
 namespace rlock::lock {
 
-// The errors among the replies; none for a server that has answered, or has not replied yet.
+// The error in each reply; nullopt for a server that has answered, or has not replied yet.
 template <class T>
 std::vector<std::optional<Error>> errors_of(const Replies<T>& replies) {
   std::vector<std::optional<Error>> errors(replies.size());
@@ -18,23 +18,23 @@ std::vector<std::optional<Error>> errors_of(const Replies<T>& replies) {
 }
 
 size_t count_errors(const std::vector<std::optional<Error>>& errors);
-// The servers that have extended the lease, or put it back.
+// The number of servers that have extended the lease, or restored it.
 size_t count_renewed(const Replies<RenewReply>& replies);
 
-// The error that fewer than a majority of the servers are available, and why. Retry::later if
-// enough of the errors may pass.
+// The error that less than a majority of the servers are available, and why. Retry::later if enough
+// of the errors may be temporary.
 Error too_few_servers(const Quorum& quorum, const std::vector<std::optional<Error>>& errors);
 
-// What the answers of a majority come to, when no other server is waited for.
+// The merged answer of a majority, when the request no longer waits for other servers.
 Result<CancelReply> merge_answers(const Replies<CancelReply>& replies, const Quorum& quorum);
 Result<Forgotten> merge_answers(const Replies<Forgotten>& replies, const Quorum& quorum);
 Result<ForceReply> merge_answers(const Replies<ForceReply>& replies, const Quorum& quorum);
-// What a lock looks like: an owner holds it where a majority has its lease, the silent servers
-// counted in its favour.
+// The merged state of a lock: an owner holds it if a majority stores its lease; silent servers
+// count in its favour.
 Result<Snapshot> merge_answers(const Replies<Snapshot>& replies, const Quorum& quorum);
 // The longest history, with the runs that only other servers know.
 Result<HistoryRows> merge_answers(const Replies<HistoryRows>& replies, const Quorum& quorum);
-// Lock by lock.
+// Merges lock by lock.
 template <class T>
 Result<std::vector<Result<T>>> merge_answers(const Replies<std::vector<Result<T>>>& replies,
                                              const Quorum& quorum);
@@ -55,7 +55,7 @@ std::optional<Result<ReleaseReply>> merge_replies(const Replies<ReleaseReply>& r
 std::optional<Result<NamesPage>> merge_replies(const Replies<NamesPage>& replies,
                                                const Quorum& quorum, Collecting collecting);
 
-// A member's part of a cursor; none where it is not to be asked again.
+// A member's part of a cursor; nullopt if that member is not to be asked again.
 std::optional<std::string> cursor_at(const std::string& cursor, size_t member);
 
 template <class T>

@@ -7,25 +7,25 @@
 
 namespace rlock::lock {
 
-// Whether a quorum can hold what `call` wants; ErrorKind::usage with the reason if not.
+// Whether a quorum can provide what `call` asks for; ErrorKind::usage with the reason if not.
 Status fits_quorum(const AcquireCall& call);
 
-// The sources of randomness and of this host's time. Both may be called from several threads.
+// The sources of randomness and of this host's time. Several threads may call both.
 struct QuorumSources {
   util::Random& random;
   std::function<uint64_t()> wall_micros;
 };
 
 // The wake lists of an owner at all servers, over separate connections that stay blocked from one
-// wait to the next. A wake is a hint: enough of them start another try at once, a single one after
-// a moment.
+// wait to the next. A wake is a hint: enough wakes start another try immediately, a single wake
+// after a moment.
 class WakeListeners {
  public:
   WakeListeners(const std::vector<MakeServer>& makers, const Quorum& quorum)
       : makers_(makers), quorum_(quorum) {}
 
   InFlight<Wake> listen(const LockName& name, const Owner& owner, Millis slice);
-  // Closes the connections: this owner is blocked at no server any more.
+  // Closes the connections, so that this owner is no longer blocked at any server.
   void close() { entries_.clear(); }
 
  private:
@@ -41,12 +41,12 @@ class WakeListeners {
   std::optional<Owner> owner_;
 };
 
-// Three and more independent servers as one: a majority of them decides. Exclusive mode
-// only, leases of at most timing::kLongestQuorumLease; ErrorKind::usage otherwise.
-// [docs/PROTOCOL.md, "Quorum"]
+// Combines three or more independent servers: a majority of them decides. Exclusive mode only,
+// leases of at most timing::kLongestQuorumLease; ErrorKind::usage otherwise. [docs/PROTOCOL.md,
+// "Quorum"]
 class QuorumStore : public LockServer {
  public:
-  // A maker for each server; they are called when a server is first needed.
+  // Takes a maker for each server; a maker is called when its server is first needed.
   QuorumStore(std::vector<MakeServer> makers, QuorumSources sources);
   QuorumStore(const QuorumStore&) = delete;
   QuorumStore& operator=(const QuorumStore&) = delete;
@@ -71,11 +71,11 @@ class QuorumStore : public LockServer {
   // One acquisition: its position in the queue and its tries.
   struct Acquisition {
     Owner owner;
-    Owner tried;  // of the last try: of Redlock each further one has an owner of its own
+    Owner tried;  // of the last try: with Redlock each further try has its own owner
     Ticket ticket{};
     uint64_t attempts = 0;
     uint64_t ties = 0;  // in a row
-    Token forgotten{};  // of what it does once
+    Token forgotten{};  // the token up to which marks of `once` are forgotten
   };
 
   std::vector<MakeServer> makers_;
@@ -96,19 +96,20 @@ class QuorumStore : public LockServer {
   template <class T, class R = T>
   InFlight<R> ask_all(RequestMaker<T> ask, Millis limit, OnPending on_pending, WaitFor wait_for,
                       typename QuorumRequest<T, R>::Merge merge);
-  // What an operator asks: a server that replies soon is waited for.
+  // An operator's request: waits for servers that reply soon.
   template <class T, class R = T>
   InFlight<R> inspect_with(RequestMaker<T> ask, typename QuorumRequest<T, R>::Merge merge);
   template <class T>
   InFlight<T> inspect_with(RequestMaker<T> ask);
-  // The change that `change` makes of what the servers have; their error if too few say it.
+  // The change that `change` derives from what the servers store; their error if too few servers
+  // report it.
   template <class T>
   InFlight<T> look_then(const LockName& name, std::function<InFlight<T>(const Look&)> change);
   static Token last_ended(const Look& look);
   InFlight<ClosureReply> check_closure(const ClosureCall& call, const Replies<ClosureReply>& set);
 
   WakeListeners listeners_;
-  // Of the last grant, until it is completed or the next request is made.
+  // Completes the last grant, until it is complete or the next request is made.
   std::unique_ptr<Broadcast<RenewReply>> confirming_;
 };
 

@@ -7,8 +7,8 @@
 
 namespace rlock::lock {
 
-// A try of Redlock: the lock is held where a majority has granted it and some of the lease is left;
-// else it is cancelled at every server.
+// A try of Redlock: the lock is held if a majority has granted it and some of the lease is left.
+// Otherwise it is cancelled at every server.
 class RedlockAcquire final : public QuorumTry {
  public:
   using QuorumTry::QuorumTry;
@@ -20,17 +20,18 @@ class RedlockAcquire final : public QuorumTry {
   void cancel_try(Result<AcquireReply> then, TimePoint now, Millis pause = Millis(0));
 };
 
-// Locks that other clients hold over three and more independent servers: Redlock. No queue, no
-// token, and no record of earlier owners, so each try has an owner of its own, and a renewal only
-// extends: it takes nothing where the lease is gone. Its members are stores of the plain
+// Locks that other clients hold on three or more independent servers: Redlock. There is no queue,
+// no token and no record of earlier owners. Therefore each try has its own owner, and a renewal
+// only extends: it acquires nothing if the lease is gone. Its members are stores of the plain
 // format. [docs/PROTOCOL.md, "Other clients' formats"]
 class RedlockStore final : public QuorumStore {
  public:
   using QuorumStore::QuorumStore;
 
-  // Granted contains the owner: the first try has the caller's own, each further one a fresh one.
+  // Granted contains the owner: the first try has the caller's owner, and each further try a fresh
+  // one.
   InFlight<AcquireReply> acquire(const AcquireCall& call) override;
-  // Cancels the owner of the last try, where `call` names the caller's.
+  // Cancels the owner of the last try if `call` names the caller's owner.
   InFlight<CancelReply> cancel(const CancelCall& call) override;
   InFlight<GrantReach> complete_grant() override;
   // ErrorKind::usage, from the members.

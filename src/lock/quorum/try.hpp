@@ -7,29 +7,29 @@
 
 namespace rlock::lock {
 
-// After a split vote a request that does not wait tries this often: each time one of the contenders
-// is likely to get a majority.
+// How often a request that does not wait tries again after a split vote. Each time one of the
+// contenders is likely to get a majority.
 inline constexpr uint64_t kMaxTies = 6;
 
-// The replies of the servers to one acquire, counted.
+// Counts the replies of the servers to one acquire.
 struct Summary {
   size_t granted = 0;
   size_t queued = 0;
   size_t busy = 0;
-  size_t refused = 0;  // the owner has ended there
+  size_t refused = 0;  // servers at which the owner has ended
   Token greatest{};
   uint64_t position = 1;
   uint64_t waiters = 0;
   std::optional<Millis> look_again{};
   std::optional<Millis> slice{};            // the shortest: each server expects its own heartbeats
   std::optional<Ticket> ticket{};           // the greatest under which it waits
-  std::optional<OwnerEnded> owner_ended{};  // removed or forced by an operator
-  // Of a server that takes no more: the latest success; how often runs have failed since, at most.
-  // Neither if it was forgotten, up to the token `forgotten`.
+  std::optional<OwnerEnded> owner_ended{};  // set if an operator removed or broke the owner
+  // From servers that count the work as done or given up: the latest success, and the greatest
+  // number of failed runs since. Neither counts if it was forgotten, up to the token `forgotten`.
   std::optional<AlreadyDone> done{};
   FailedTooOften failures{};
   Token forgotten{};
-  // The obstacle at the most servers, and at how many.
+  // The obstacle at the largest number of servers, and that number.
   std::optional<Obstacle> contender{};
   uint64_t contender_servers = 0;
 
@@ -37,29 +37,31 @@ struct Summary {
 };
 Summary summarize(const Replies<AcquireReply>& replies);
 
-// How far a try has come. After `asking` it may be in any of the others, and it never returns.
+// The state of a try. From `asking` it may change to any other state, and it never returns to
+// `asking`.
 enum class Step {
-  asking,      // for the lock, at all servers
-  confirming,  // a majority has granted it, and confirms the token that it shall have
-  cancelling,  // what it took: the result is another
+  asking,      // asks all servers for the lock
+  confirming,  // a majority has granted the lock, and confirms its token
+  cancelling,  // cancels what it acquired, because the result is another
   over,
 };
 
-// One try to get the lock at a majority of the servers: asks all of them. What follows once they
-// have granted it, or cannot any more, is up to the kind of try.
+// One try to acquire the lock at a majority of the servers: asks all of them. The kind of try
+// decides what follows when they have granted it, or cannot grant it any more.
 class QuorumTry : public Reply<AcquireReply> {
  public:
-  // The servers to which a token has still to be written back, or that have to confirm it.
+  // The servers that a token has still to be written back to, or that have to confirm it.
   using Confirmations = std::unique_ptr<Broadcast<RenewReply>>;
 
   struct Params {
     AcquireCall call;  // with ticket, attempt and owner of this try
-    // Split votes in a row: before this try, and with it once its result is taken. The next try
-    // comes a little later each time.
+    // Consecutive split votes: those before this try, and this one once its result is taken. The
+    // next try follows a little later each time.
     uint64_t& ties;
-    // What servers said in earlier tries to be forgotten, for those that do not know it.
+    // The token up to which servers reported marks as forgotten in earlier tries, for the servers
+    // that do not know it.
     Token* forgotten = nullptr;
-    // Takes over what a grant did not wait for.
+    // Takes over the requests for which a grant did not wait.
     std::function<void(Confirmations)> on_held{};
   };
 
@@ -75,18 +77,18 @@ class QuorumTry : public Reply<AcquireReply> {
   // Each of these ends the step: by confirm_by(), begin_cancelling() or conclude().
   virtual void on_granted(const Summary& totals, TimePoint now) = 0;
   virtual void on_not_granted(const Summary& totals, TimePoint now) = 0;
-  // Of Step::confirming.
+  // Called in Step::confirming.
   virtual void confirm(TimePoint) {}
 
   bool waits() const { return params_.call.queueing == Queueing::wait; }
   Error too_few_answered() const;
   Millis pause_after_tie();
-  // The servers `first` are asked to confirm what they granted, the others at `rest_at` at the
+  // Asks the servers `first` to confirm what they granted, and the others at `rest_at` at the
   // earliest.
   void confirm_by(const std::vector<bool>& first, RequestMaker<RenewReply> make_request,
                   TimePoint rest_at);
-  // The try is over with result_ once the servers have cancelled it, at `until` at the latest, but
-  // not before `pause_until`.
+  // Ends the try with result_ once the servers have cancelled it, at `until` at the latest, but not
+  // before `pause_until`.
   void begin_cancelling(RequestMaker<CancelReply> make_request, TimePoint until,
                         TimePoint pause_until);
   void conclude(AcquireReply reply);
@@ -96,7 +98,7 @@ class QuorumTry : public Reply<AcquireReply> {
   util::Random& random_;
   Params params_;
   std::optional<TimePoint> started_;
-  // While `confirming`, too, if another server may still say that the work is done.
+  // Still set while `confirming` if another server may report that the work is done.
   std::optional<Broadcast<AcquireReply>> asking_;
   Confirmations confirming_;
   TimePoint ask_rest_at_ = TimePoint::max();
@@ -108,7 +110,7 @@ class QuorumTry : public Reply<AcquireReply> {
 
   Millis limit_;
   Step step_ = Step::asking;
-  TimePoint stragglers_until_ = TimePoint::max();  // where a majority has answered
+  TimePoint stragglers_until_ = TimePoint::max();  // set once a majority has answered
   std::optional<Broadcast<CancelReply>> cancelling_;
   TimePoint cancel_until_ = TimePoint::max();
   TimePoint pause_until_ = TimePoint::min();
@@ -116,9 +118,10 @@ class QuorumTry : public Reply<AcquireReply> {
   Answered answered_ = Answered::no;
 };
 
-// A try for native locks: with a majority's grants writes the greatest token back to these servers
-// under the owner check, and the lock is held when a majority has confirmed that and some of the
-// lease is left; else cancels what it took. The others are left for later, unless they are needed.
+// A try for native locks. When a majority has granted the lock, it writes the greatest token back
+// to these servers under the owner check. The lock is held when a majority has confirmed that and
+// some of the lease is left; otherwise the try cancels what it acquired. The other servers are
+// asked later, unless they are needed.
 class QuorumAcquire final : public QuorumTry {
  public:
   using QuorumTry::QuorumTry;
