@@ -1,4 +1,5 @@
-// BackgroundRenewer runs in `rlock acquire`, the rest in the process that it leaves behind.
+// BackgroundRenewer runs in `rlock acquire`; everything else runs in the process that it leaves
+// behind.
 #pragma once
 
 #include <functional>
@@ -15,49 +16,49 @@
 
 namespace rlock::run {
 
-// Why the steps of a process have lost the lock, although nobody released it:
+// Why the steps of a process have lost the lock, although they did not release it:
 
-// An operator broke it; the steps keep running.
+// An operator broke the lock; the steps keep running.
 struct Broken {
   lock::Lost how;
-  // When the lease ends, if the lock waits for the process until then; none: another may hold it
-  // now.
+  // Time until the lease expires, if the lock waits for the process until then; nullopt: another
+  // run may hold it now.
   std::optional<Millis> left;
 };
 
-// The process ended as soon as it had the lock: the steps are other processes.
+// The process exited as soon as it had the lock, so the steps run in other processes.
 struct EndedEarly {
-  Millis after;  // its acquisition
+  Millis after;  // since the acquisition
 };
 
 using Notice = std::variant<LeaseEnd, Broken, EndedEarly>;
 
-// The message for users.
+// Makes the message for users.
 using DescribeNotice = std::function<std::string(const Notice&)>;
 
-// The process that `acquire --renew-while` leaves behind: it renews a lock while another process
-// lives and releases it afterwards. If an operator breaks the lock, it stops renewing, and
-// confirms when the process has exited or the lease has expired. A lost lock is reported on the
-// process's stderr; a process that ends at once on that of its parent.
+// The process that `acquire --renew-while` leaves behind. It renews a lock while another process is
+// alive, and releases the lock afterwards. If an operator breaks the lock, it stops renewing, and
+// confirms when the process has exited or the lease has expired. It reports a lost lock on the
+// process's stderr, and an early exit of the process on the stderr of that process's parent.
 class BackgroundRenewer {
  public:
-  // Forks it before anything is acquired, and before this process has a thread or a connection. In
-  // a session of its own, without a descriptor of the caller's, it waits for the hand-off of
-  // `claim`. ErrorKind::system when no process or descriptor is available.
+  // Forks the renewer before anything is acquired, and before this process has a thread or a
+  // connection. The renewer has its own session and no descriptor of the caller's, and waits for
+  // the hand-off of `claim`. ErrorKind::system if no process or descriptor is available.
   static Result<BackgroundRenewer> start(const lock::AcquireCall& claim,
                                          util::ProcessHandle watched,
                                          const lock::MakeServer& make_server, Signals& signals,
                                          const DescribeNotice& describe);
 
-  // Before the hand-off: readable once the watched process, or the renewer itself, has ended.
+  // Before the hand-off: readable once the watched process or the renewer has exited.
   int fd() const { return line_.get(); }
-  // Why there is nothing to wait for then: ErrorKind::busy for the process, else ErrorKind::system.
+  // The error for that case: ErrorKind::busy for the process, ErrorKind::system for the renewer.
   Error gone() const;
 
-  // It renews from now on. gone() where it cannot: then it does not hold on to the
-  // lock.
+  // Hands the lock over: the renewer renews it from now on. Returns gone() if the renewer cannot;
+  // then it does not keep the lock.
   Status hand_off(const HeldLock& held_lock, lock::GrantReach reach);
-  // The owner is known to the caller. Without this the renewer releases the lock when this
+  // Call once the caller knows the owner id. Otherwise the renewer releases the lock when this
   // object, or this process, is gone.
   void keep();
 

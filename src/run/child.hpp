@@ -13,24 +13,24 @@
 
 namespace rlock::run {
 
-// The command, made ready: whatever allocates happens here, before the fork.
+// The command, prepared for its start: all allocation happens here, before the fork.
 class Child {
  public:
-  // `added`: environment entries `NAME=value` that replace inherited ones of the same name; `NAME`
-  // alone removes that.
+  // `added`: environment entries `NAME=value` that replace inherited entries of the same name;
+  // `NAME` without a value removes the entry.
   Child(std::vector<std::string> argv, const std::vector<std::string>& added);
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // By the guard: starts it, found as execvp(3) finds it, and does not wait for its exec. Until
-  // then it shares the caller's memory, errno included. A failed exec is reported by
-  // state.exec_error, and its process is then to be reaped like any other. It never starts after
-  // the state's kill time, and dies with this thread. -1 with errno when no process is available.
-  // Async-signal-safe.
+  // Called by the guard: starts the command, found as execvp(3) finds it, and does not wait for its
+  // exec. Until the exec the command shares the caller's memory, errno included. state.exec_error
+  // reports a failed exec, whose process has to be reaped like any other. The command never starts
+  // after the state's kill time, and dies with this thread. Returns -1 with errno if no process is
+  // available. Async-signal-safe.
   pid_t start(const Signals& signals, SharedState& state, Grouping grouping) noexcept;
 
-  // By the guard: takes `count` entries from `text`, one after the other with their final zeros,
-  // in the place of those that it was made with. Async-signal-safe.
+  // Called by the guard: replaces the `added` entries by `count` entries from `text`, which are
+  // separated by their final zeros. Async-signal-safe.
   void set_added(char* text, size_t count) noexcept;
 
  private:
@@ -43,11 +43,13 @@ class Child {
   std::vector<std::string> words_;
   std::vector<std::string> paths_;  // candidates, in order
   std::vector<char*> argv_;
-  std::vector<char*> shell_argv_;  // for a script without a first line: sh, its path, arguments
+  std::vector<char*>
+      shell_argv_;  // for a script without an interpreter line: sh, its path, arguments
   std::vector<std::string> added_;
-  std::vector<std::string> own_pids_;  // NAME=, with room for a pid: it becomes the command's own
-  std::vector<char*> environment_;     // with room for all that is added
-  size_t inherited_ = 0;               // as many of these come first
+  std::vector<std::string>
+      own_pids_;                    // NAME=, with room for a pid: replaced by the command's own pid
+  std::vector<char*> environment_;  // with room for all added entries
+  size_t inherited_ = 0;            // how many entries at the front are inherited
 };
 
 }  // namespace rlock::run

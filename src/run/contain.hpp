@@ -1,4 +1,4 @@
-// Runs in rlock, on the main thread; what is said so in the guard.
+// Runs in rlock, on the main thread; fork_contained() also in the guard.
 #pragma once
 
 #include <sys/types.h>
@@ -9,16 +9,17 @@
 
 namespace rlock::run {
 
-// As fork(), for the guard of a contained run. The guard, born with all signals blocked, returns
-// from it in its namespaces and has sent a byte over `line`. It exits if it is refused there, with
-// the state's start_error. Async-signal-safe in the guard.
+// Forks the guard of a contained run, like fork(). The guard, which begins with all signals
+// blocked, returns from this in its namespaces and has sent a byte over `line`. If the kernel
+// refuses them, the guard exits and stores the error in the state's start_error. Async-signal-safe
+// in the guard.
 pid_t fork_contained(Contain how, SharedState& state, int line);
 
-// Why fork_contained() found no process: errno.
+// The error if fork_contained() could not create a process; reads errno.
 Error cannot_contain(Contain how);
 
-// Until the guard `pid` at the other end of `line` is in its namespaces. ErrorKind::system says why
-// it is refused; it is dead then, but not reaped.
+// Waits until the guard `pid` at the other end of `line` is in its namespaces. ErrorKind::system
+// says why the kernel refuses them; the guard is dead then, but not reaped.
 Status await_contained(Contain how, pid_t pid, int line, SharedState& state);
 
 }  // namespace rlock::run

@@ -20,27 +20,29 @@
 // Reaches every process of the command. All of it is async-signal-safe.
 namespace rlock::run {
 
-// Options of waitid(2): looks at the dead children of the calling thread. The command that prints a
-// password is the child of another thread, which reaps it.
+// Options of waitid(2): finds dead children of the calling thread only, because the command that
+// prints a password is the child of another thread, which reaps it.
 inline constexpr int kDeadChildren = WEXITED | WNOHANG | WNOWAIT | __WNOTHREAD;
 
-// The process group in which the command starts: its own, or rlock's, which others share.
+// The process group in which the command starts: its own, or rlock's group, which other processes
+// share.
 enum class Grouping { own, callers };
 
-// A list or table with room inside itself. It grows by mapped pages, because the guard cannot
-// allocate; if the kernel refuses them it stays as it is.
+// A list or table with initial room inside itself. It grows by mapped pages, because the guard
+// cannot allocate; if the kernel refuses them it stays as it is.
 template <class T, size_t kFirst>
 class GrowingArray {
  public:
   T* begin() noexcept { return at_; }
   size_t size() const noexcept { return size_; }
-  // An array of twice the size, filled with zeros: for what is in this one, and more; see adopt().
+  // Returns an array of twice the size, filled with zeros, to which the caller copies the present
+  // content; see adopt().
   T* map_larger() const noexcept {
     void* memory = mmap(nullptr, 2 * size_ * sizeof(T), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return memory == MAP_FAILED ? nullptr : static_cast<T*>(memory);
   }
-  // Takes what map_larger() returned in the place of the present array.
+  // Replaces the present array by one from map_larger().
   void adopt(T* larger) noexcept {
     if (at_ != first_.data()) munmap(at_, size_ * sizeof(T));
     at_ = larger;
@@ -53,7 +55,8 @@ class GrowingArray {
   size_t size_ = kFirst;
 };
 
-// A set of pids. To be cleared before its first use: a guard that ends nothing touches none of it.
+// A set of pids. It must be cleared before its first use, so that a guard that stops nothing does
+// not touch its memory.
 class PidSet {
  public:
   void clear() noexcept {
@@ -61,15 +64,15 @@ class PidSet {
     count_ = 0;
   }
   bool contains(pid_t pid) noexcept { return *slot_of(slots_.begin(), slots_.size(), pid) == pid; }
-  // False when it was there before, or there is no room.
+  // Returns false if the pid is in the set already, or if there is no room.
   bool add(pid_t pid) noexcept {
-    // Half of it stays free, so that a search is short and has an end.
+    // Half of the table stays free, so that a search is short and terminates.
     if (contains(pid) || (count_ == slots_.size() / 2 && !grow())) return false;
     *slot_of(slots_.begin(), slots_.size(), pid) = pid;
     ++count_;
     return true;
   }
-  // Calls visit(pid) for each, until that returns false.
+  // Calls visit(pid) for each pid, until visit returns false.
   template <class Visit>
   void for_each(Visit visit) noexcept {
     const auto goes_on = [&](pid_t pid) { return pid == 0 || visit(pid); };
@@ -97,79 +100,81 @@ class PidSet {
   GrowingArray<pid_t, 8'192> slots_;
 };
 
-// The children of rlock that it did not start (`exec rlock` in a shell with jobs): they are none of
-// the command's. In rlock's own memory, since there may be any number of them.
+// The children of rlock that it did not start (`exec rlock` in a shell with jobs); they do not
+// belong to the command. Lives in rlock's own memory, because there may be any number of them.
 class OlderChildren {
  public:
-  // All children of the calling process.
+  // Lists all children of the calling process.
   static OlderChildren list();
-  // A pid that was reused since does not count.
+  // Ignores a pid that was reused since.
   bool contains(pid_t pid) const noexcept;
 
  private:
-  std::map<pid_t, uint64_t> born_;  // as of util::ProcessStat
+  std::map<pid_t, uint64_t> born_;  // start time as in util::ProcessStat
 };
 
-// All that descends from the calling process, which is a subreaper, by the kernel's lists of
-// children. If the kernel keeps none (CONFIG_PROC_CHILDREN), every stat below /proc is read
-// instead. Large: not for a stack. [docs/SUPERVISION.md, "Process tree"]
+// All descendants of the calling process, which is a subreaper, found in the kernel's lists of
+// children. If the kernel has no such lists (CONFIG_PROC_CHILDREN), it reads every stat below /proc
+// instead. Too large for a stack. [docs/SUPERVISION.md, "Process tree"]
 class ProcessTree {
  public:
   enum class Listing { children, scan };
 
-  // `session`: rlock's; a group in another session was made by the tree. Processes in state.exempt,
-  // and what descends from them, are none of the tree, nor are `older` children. `state` gets the
-  // progress of an ending, and how the command ended.
+  // `session`: rlock's session; a group in another session was made by the tree. Processes in
+  // state.exempt and their descendants are not part of the tree, nor are `older` children. `state`
+  // receives the progress of stopping the tree, and how the command exited.
   ProcessTree(Grouping grouping, pid_t session, SharedState& state,
               const OlderChildren* older = nullptr)
       : grouping_(grouping), session_(session), state_(state), older_(older) {}
   ProcessTree(const ProcessTree&) = delete;
   ProcessTree& operator=(const ProcessTree&) = delete;
 
-  // By the process and the thread that has the children: opens their list, so that a lack of
+  // Call this in the process and thread that has the children: opens their list, so that a lack of
   // descriptors cannot hide them later. Repeated calls do nothing.
   void open(Listing listing = Listing::children) noexcept;
 
-  // The command: a child of the calling thread. 0: it was reaped.
+  // Sets the command, a child of the calling thread. 0: it was reaped.
   void set_command(pid_t command) noexcept { group_ = command_ = command; }
   pid_t command() const noexcept { return command_; }
 
-  // Reaps some of the dead children; returns how many.
+  // Reaps some of the dead children, and returns how many.
   size_t reap() noexcept;
 
-  // One step of an ending, which the caller repeats until it returns true: no process is left. It
-  // returns soon after `until`, even while the tree grows. `survivors` gets the processes that
-  // cannot be killed. [docs/SUPERVISION.md, "Ending the tree"]
+  // Does one step of stopping the tree. The caller repeats it until it returns true: no process is
+  // left. It returns soon after `until`, even while the tree grows. `survivors` receives the
+  // processes that cannot be killed. [docs/SUPERVISION.md, "Ending the tree"]
   bool end(TimePoint until, Survivors& survivors) noexcept;
 
-  // Whether the last end() found a new process, or reaped one.
+  // Whether the last end() found a new process, or reaped a process.
   bool progressed() const noexcept { return progressed_; }
 
   // Sends these signals (0: none) once to every process of the tree that is in neither of the
-  // groups `skip` (0: none). Who is not found by `until` gets none, but for the command itself.
+  // groups `skip` (0: none). A process that is not found by `until` gets no signal, except the
+  // command itself.
   void signal(std::array<int, 2> signals, std::array<pid_t, 2> skip, TimePoint until) noexcept;
 
-  // Lists the processes of the tree that the caller may not signal: those of another user.
+  // Lists the processes of the tree that the caller may not signal, because they belong to another
+  // user.
   bool find_refusing(Survivors& survivors) noexcept;
-  // Lists the live processes of the tree; false if it could not look at all of them.
+  // Lists the live processes of the tree. Returns false if it could not inspect all of them.
   bool find_alive(Survivors& survivors) noexcept;
 
   // Exempts the processes of the tree that ignore a hangup, as many as there is room for. From then
-  // on no group is killed as a whole, because they may be in it.
+  // on no group is killed as a whole, because an exempt process may be in it.
   void spare_nohup() noexcept;
 
-  // The number of processes; none if they could not be counted by `until`, 0 if the kernel keeps no
-  // lists of children.
+  // The number of processes; nullopt if they could not be counted by `until`, 0 if the kernel has
+  // no lists of children.
   std::optional<size_t> count(TimePoint until) noexcept;
 
-  // Whether the calling process has no children but the excluded ones.
+  // Whether the calling process has no children except the excluded ones.
   bool empty() noexcept;
 
  private:
   struct Process {
     pid_t pid;
-    bool child;                     // a child of the caller: its number stays its own
-    int folder;                     // /proc/PID; -1: not available
+    bool child;  // a child of the caller, whose pid cannot be reused before the caller reaps it
+    int folder;  // /proc/PID; -1: not available
     const util::ProcessStat* stat;  // null: likewise
   };
   struct QueuedProcess {
@@ -201,42 +206,42 @@ class ProcessTree {
   const Grouping grouping_;
   const pid_t session_;
   SharedState& state_;
-  const OlderChildren* const older_;  // null: there are none
+  const OlderChildren* const older_;  // null: no older children
   pid_t command_ = 0;
-  pid_t group_ = 0;         // of the command, also once that is reaped
-  pid_t self_ = -1;         // as /proc counts
-  bool groups_end_ = true;  // as one
+  pid_t group_ = 0;         // the command's group, even after the command was reaped
+  pid_t self_ = -1;         // own pid as /proc counts
+  bool groups_end_ = true;  // whether to kill groups as a whole
   bool numbers_ours_ = false;
   bool opened_ = false;
   Listing listing_ = Listing::children;
   util::Fd children_;
-  // Of an ending:
+  // State of stopping the tree:
   bool begun_ = false;
   bool progressed_ = false;
-  unsigned idle_rounds_ = 0;  // in a row
+  unsigned idle_rounds_ = 0;  // consecutive rounds without progress
   unsigned passes_ = 0;
   size_t listed_count_ = 0;
   std::array<PidSet, 2> listed_;  // the children of the last two passes
-  PidSet groups_;                 // those killed in this pass
-  // Of a walk:
+  PidSet groups_;                 // the groups killed in this pass
+  // State of a walk:
   PidSet seen_;
   GrowingArray<QueuedProcess, 4'096> queue_;
   size_t queued_ = 0;
 };
 
-// An ending of the tree, a round at a time, so that its caller can do other things between rounds.
+// Stops the tree one round at a time, so that the caller can do other work between rounds.
 class TreeEnding {
  public:
-  // `state` reports what cannot be ended.
+  // `state` receives the processes that cannot be stopped.
   TreeEnding(ProcessTree& tree, SharedState& state) : tree_(tree), state_(state) {}
 
   void begin(TimePoint now) noexcept;
   bool under_way() const noexcept { return under_way_; }
-  // When it last found a new process, or reaped one.
+  // When a round last found a new process, or reaped a process.
   TimePoint progressed_at() const noexcept { return progressed_at_; }
   // When the next round is due.
   TimePoint next_round() const noexcept { return next_round_; }
-  // One round of bounded length, where it is due. True when nobody is left.
+  // Does one round of bounded length, if it is due. Returns true if no process is left.
   bool round(TimePoint now) noexcept;
 
  private:

@@ -1,4 +1,5 @@
-// Renewer::loop() runs on the renewal thread, SharedLease on both, all else on the main thread.
+// Renewer::loop() runs on the renewal thread, SharedLease on both threads, everything else on the
+// main thread.
 #pragma once
 
 #include <pthread.h>
@@ -20,21 +21,21 @@
 
 namespace rlock::run {
 
-// The lease as both threads of rlock see it, and through the shared state the guard: the renewal
-// thread moves it, the main thread acts on it. Every call is one short critical section.
+// The lease as both threads of rlock see it, and the guard through the shared state: the renewal
+// thread extends it, the main thread acts on it. Every call is one short critical section.
 class SharedLease {
  public:
-  // What the main thread has to know to decide.
+  // What the main thread needs for its decisions.
   struct View {
     TimePoint terminate_at;
     TimePoint kill_at;
     TimePoint deadline;
     std::optional<lock::Lost> lost;
-    std::optional<Error> last_error;  // of the last renewal, when that failed
+    std::optional<Error> last_error;  // of the last renewal, if it failed
   };
 
-  // `granted_at`: before the request was sent that was granted; its answer has just come.
-  // `guard_state` learns when the guard has to kill; none where a lost lease ends no command.
+  // `granted_at`: before the granted request was sent, whose answer has just come. `guard_state`
+  // receives the guard's kill time; null if a lost lease does not stop the command.
   SharedLease(const lock::LeaseMonitor::Settings& settings, TimePoint granted_at,
               SharedState* guard_state);
 
@@ -46,7 +47,7 @@ class SharedLease {
   TimePoint next_attempt() const;
   TimePoint attempt_deadline(TimePoint sent_at) const;
   View view() const;
-  // Whether the command is ended before the lease is over.
+  // Whether the command is stopped before the lease expires.
   bool ends_command() const { return guard_state_ != nullptr; }
 
  private:
@@ -68,26 +69,28 @@ class Renewer {
     lock::MakeStore make_store;
     Observer& observer;
     SharedLease& lease;
-    // For start(). It, or its result, is null if each server has the grant. If it ends without
-    // that, the first renewals come early.
+    // For start(). This function, or its result, is null if each server has the grant. If the
+    // request ends without that, the first renewals come early.
     std::function<lock::InFlight<lock::GrantReach>()> complete_grant{};
   };
 
-  // ErrorKind::system when its descriptors cannot be had; they are made before the command starts.
+  // ErrorKind::system if its descriptors are not available; they are made before the command
+  // starts.
   static Result<std::unique_ptr<Renewer>> make(const lock::Claim& claim, const HeldLock& held_lock,
                                                const Dependencies& deps);
   Renewer(const Renewer&) = delete;
   Renewer& operator=(const Renewer&) = delete;
   ~Renewer() { stop(); }
 
-  // ErrorKind::system where no thread is available now.
+  // ErrorKind::system if no thread is available.
   Status start();
   bool running() const { return running_; }
-  // Lets the thread run before all processes of the usual class: on a busy host a healthy lease
-  // would be lost otherwise. A refusal is fine. What the thread starts is of the usual class. Only
-  // once it is known that no seccomp filter kills a process for it; after start().
+  // Gives the thread priority over all processes of the usual scheduling class, because on a busy
+  // host a healthy lease would be lost otherwise. A refusal is harmless. Processes that the thread
+  // starts have the usual class. Call it after start(), and only if no seccomp filter kills a
+  // process for it.
   void prefer();
-  // Sets the record that others see of this holder. A new text is stored at once.
+  // Sets the record that others see of this holder. The server gets a new text immediately.
   void set_record(const std::string& record);
   // Joins the thread: after this no renewal is in flight.
   void stop();
@@ -98,13 +101,14 @@ class Renewer {
  private:
   template <class T>
   struct Flight {
-    std::unique_ptr<lock::LockStore> store;  // opened when first needed
+    std::unique_ptr<lock::LockStore> store;  // opened on first use
     lock::InFlight<T> request;
-    lock::InFlight<T> stragglers;  // done, but has yet to reach servers that were not waited for
+    lock::InFlight<T>
+        stragglers;  // done, but some servers for which it did not wait have yet to receive it
     bool done = false;
     TimePoint sent_at;
     TimePoint give_up_at;               // for this attempt
-    TimePoint next = TimePoint::max();  // when the next one is due
+    TimePoint next = TimePoint::max();  // when the next attempt is due
   };
 
   Renewer(const lock::Claim& claim, const HeldLock& held_lock, const Dependencies& deps)
@@ -128,22 +132,22 @@ class Renewer {
   bool record_changed_ = false;  // since the grant
   const HeldLock held_lock_;
   Dependencies deps_;
-  util::Fd notify_fd_;  // to stop, or for a new record
+  util::Fd notify_fd_;  // signals a stop, or a new record
   std::atomic<bool> stopping_{false};
   util::Mutex record_mutex_;
   std::string new_record_;  // empty: none since the last call
   util::Fd lost_fd_;
   pthread_t thread_{};
   bool running_ = false;
-  bool preferred_ = false;    // was asked for
+  bool preferred_ = false;    // prefer() was called
   unsigned rounds_ = 0;       // since a request was sent
   bool renew_again_ = false;  // since the last renewal was sent
-  bool over_ = false;         // lost: nothing is left to renew
+  bool over_ = false;         // the lease is lost: there is nothing left to renew
   Flight<lock::RenewReply> renewal_;
   Flight<lock::Wake> listener_;
   lock::InFlight<lock::GrantReach> completion_;  // over the main thread's store, which is idle
   Millis listener_backoff_{0};
-  unsigned failures_ = 0;      // of renewals in a row
+  unsigned failures_ = 0;      // of consecutive renewals
   TimePoint failing_since_{};  // when the first of them was due
   bool outage_reported_ = false;
   std::vector<pollfd> fds_;

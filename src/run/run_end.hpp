@@ -23,69 +23,70 @@ struct Signaled {
 };
 using CommandEnd = std::variant<Exited, Signaled>;
 
-// Why the lease is no longer ours: the server reported it, or no renewal came through in time.
+// Why the lease was lost: the server reported it, or no renewal succeeded in time.
 struct LeaseEnd {
-  std::optional<lock::Lost> reported;  // by the server
+  std::optional<lock::Lost> reported;  // as reported by the server
   std::optional<Error> last_error;     // without `reported`: why the last renewal failed
-  bool by_guard = false;               // rlock was stopped or starved: the guard ended the command
+  bool by_guard = false;  // rlock was stopped or starved, so the guard stopped the command
   lock::LaterHolder later_holder =
       lock::LaterHolder::unknown;  // without `reported`: who had the lock
-  Millis survives{0};  // such a lease survives every outage of up to this; 0: it was not renewed
+  Millis survives{0};  // the longest outage that such a lease survives; 0: it was not renewed
 };
 
-// Why rlock ends a command.
-// cancel: after a request to stop, the command has ended and left processes behind, or --stop-after
-// is over. died: the command died of a signal and left processes behind.
+// Why rlock stops a command. cancel: after a request to stop, the command has exited and left
+// processes behind, or --stop-after has expired. died: the command died of a signal and left
+// processes behind.
 enum class EndCause { lease, run_limit, no_renewal, no_guard, cancel, died };
 
 // Whether a success was recorded [plan.claim.once].
 enum class Success {
-  none,  // the run was not to record any, or it is none
+  none,  // nothing was to be recorded, or the run did not succeed
   recorded,
   pushed_out_another,  // and the least recently used key was forgotten
-  stopped,             // the command was asked to stop, and may have exited with 0 half-way
+  stopped,             // rlock was asked to stop the command, which may have exited with 0 half-way
   unconfirmed,
 };
 
-// In the place of ENOENT if the command exists: what is missing is the interpreter of a script, or
-// the loader of a program.
+// Used instead of ENOENT if the command exists, but the interpreter of the script or the loader of
+// the program is missing.
 inline constexpr int kNoInterpreter = ELIBACC;
 // The exit code of a shell for a command whose exec failed with this errno.
 constexpr int exec_exit_code(int error) {
   return error == ENOENT ? 127 : 126;
 }
 
-// What became of a run that had the lock: supervise() says all but what the release adds.
+// The end of a run that had the lock. supervise() sets everything but the result of the release.
 struct RunEnd {
-  CommandEnd end{};                     // of the command's process, even if its exec failed
-  bool started = false;                 // whether the process ran the command
-  int exec_error = 0;                   // errno if the command could not be executed
-  std::optional<EndCause> ended_for{};  // neither cancel nor died, which keep the command's own end
-  std::optional<LeaseEnd> lost{};       // even if that did not end the command
-  std::optional<Error> error{};         // with no_renewal and no_guard
-  std::vector<std::string> survivors{};  // what could not be ended, and why
-  bool asked_to_stop = false;            // TERM, INT, HUP or QUIT came, or was passed on
-  // By the release:
-  std::optional<Error> unreleased{};  // why it could not be confirmed
+  CommandEnd end{};      // of the command's process, even if its exec failed
+  bool started = false;  // whether the process ran the command
+  int exec_error = 0;    // errno if the command could not be executed
+  std::optional<EndCause>
+      ended_for{};                 // neither cancel nor died, which keep the command's own exit
+  std::optional<LeaseEnd> lost{};  // even if the loss did not stop the command
+  std::optional<Error> error{};    // with no_renewal and no_guard
+  std::vector<std::string> survivors{};  // processes that rlock could not stop, and why
+  bool asked_to_stop = false;            // TERM, INT, HUP or QUIT came or was passed on
+  // Set by the release:
+  std::optional<Error> unreleased{};  // why the release was not confirmed
   Success success = Success::none;
 };
 
-// A signal ended the wait: the run has left the queue, and nothing ran.
+// A signal ended the wait: the run has left the queue, and the command did not run.
 struct WaitSignaled {
   int signal = 0;  // 0: the wait was called off
 };
 
-// The types of `lock`: the lock was not acquired. Upgrade: a run around this one holds it in a
-// wider mode, and would be waited for in vain.
+// The types of `lock` mean that the lock was not acquired. Upgrade: an outer run holds it in a
+// wider mode, so waiting for it would never end.
 using RunOutcome =
     std::variant<RunEnd, lock::Busy, lock::TimedOut, lock::OwnerEnded, lock::Upgrade,
                  lock::AlreadyDone, lock::FailedTooOften, lock::Superseded, WaitSignaled, Error>;
 
 // Why a run ends.
 enum class RunCause {
-  command,  // it ended by itself, with or without its lease
+  command,  // the command exited by itself, with or without its lease
   lease_lost,
-  never_started,  // the lease ended first
+  never_started,  // the lease expired before the start
   run_limit,
   cannot_exec,
   no_renewal,
@@ -102,21 +103,21 @@ enum class RunCause {
   error,
 };
 
-// notice: rlock does not print it with -q.
+// notice: not printed with -q.
 enum class Severity { silent, notice, error };
 
-// What everybody learns of a cause.
+// How each output presents a cause.
 struct EndRow {
-  // Exit codes that the cause does not fix: the command's, one of --exit-code, that of the error,
-  // 128 and the signal.
+  // Exit codes that depend on the run: the command's own, one of --exit-code, that of the error,
+  // 128 plus the signal.
   static constexpr int kOwn = -1, kChosen = -2, kOfError = -3, kOfSignal = -4;
 
   RunCause cause;
   int exit_code;
-  Severity severity;         // of its message
-  std::string_view event;    // in the event log; empty: the command has run, as `exited` says
+  Severity severity;       // of its message
+  std::string_view event;  // in the event log; empty: the command has run, and `exited` reports it
   std::string_view history;  // without blanks; empty: `exit:N`, `signal:N`, or no row
-  std::string_view kind;     // of a JSON error; empty: that of the error
+  std::string_view kind;     // of a JSON error; empty: the kind of the error
 };
 
 RunCause cause_of(const RunEnd& end);

@@ -1,4 +1,4 @@
-// Runs in rlock on both threads, and in the guard: memory that they share.
+// Memory that both threads of rlock and the guard share.
 #pragma once
 
 #include <sys/types.h>
@@ -16,17 +16,17 @@
 
 namespace rlock::run {
 
-// How far the command has come, as its guard sees it.
+// The state of the command, as its guard sees it.
 enum class CommandPhase : uint32_t {
   starting,
-  running,   // through its exec, or dead
-  refused,   // a signal did not reach some of them, see `survivors`; nobody is being killed
-  stuck,     // those that are left cannot be ended: see `survivors`
-  outlived,  // the command has ended, and others are left: rlock says what becomes of them
-  over,      // nothing is left to wait for: the guard leaves
+  running,   // has passed its exec, or is dead
+  refused,   // a signal did not reach some processes, see `survivors`; none is being killed
+  stuck,     // the remaining processes cannot be stopped: see `survivors`
+  outlived,  // the command has exited, and others are left: rlock decides about them
+  over,      // nothing is left to wait for: the guard exits
 };
 
-// A process of the command's tree that could not be ended.
+// A process of the command's tree that could not be stopped.
 struct Survivor {
   pid_t pid = 0;
   uid_t user = 0;
@@ -35,13 +35,14 @@ struct Survivor {
   static constexpr int kExempted = -1;
 };
 
-// The survivors of the last look, as the guard publishes them. A reader may see two looks mixed.
+// The survivors of the last check, as the guard publishes them. A reader may see a mixture of two
+// checks.
 class Survivors {
  public:
   static constexpr size_t kMost = 16;
 
   void clear() noexcept { count_ = 0; }
-  // If there is no room for all, a process that may yet die replaces a process that may not.
+  // If there is no room, a process that cannot die replaces one that still may.
   void add(const Survivor& one) noexcept {
     size_t at = count_;
     if (at == kMost && one.error != 0) return;
@@ -57,7 +58,7 @@ class Survivors {
   Survivor operator[](size_t at) const noexcept {
     return {slots_[at].pid, slots_[at].user, slots_[at].error};
   }
-  // True when none of them can be ended by waiting: they belong to other users.
+  // True if waiting is of no use, because all of them belong to other users.
   bool all_refused() const noexcept {
     for (size_t i = 0; i < count_; ++i) {
       if (slots_[i].error == 0) return false;
@@ -81,13 +82,15 @@ class Survivors {
   std::atomic<size_t> count_{0};
 };
 
-// For messages: `process 4711 (sleep) of root: Operation not permitted`, one a survivor.
+// For messages: `process 4711 (sleep) of root: Operation not permitted`, one text for each
+// survivor.
 std::vector<std::string> describe(const Survivors& survivors);
-// For others to see: `cannot end pid 4711 of root`; of several the first, and how many there are.
+// For the stored record: `cannot stop pid 4711 of root`; the first of several, and how many more
+// there are.
 std::string summarize(const Survivors& survivors);
 
 // A few processes that do not belong to the command, although they descend from the same process. A
-// pid that was reused since does not count.
+// reused pid does not count.
 class Exclusions {
  public:
   void add(pid_t pid) noexcept;
@@ -102,50 +105,52 @@ class Exclusions {
   std::atomic<size_t> count_{0};
 };
 
-// What rlock, the guard and the command before its exec share, in a MAP_SHARED page. Each field has
-// one writer, so that no two of them have to agree on anything. rlock writes the guard's fields
-// only once the guard is dead.
+// The state that rlock, the guard and the command before its exec share, in a MAP_SHARED page. Each
+// field has one writer, so no two of them have to agree on anything. rlock writes the guard's
+// fields only once the guard is dead.
 class SharedState {
  public:
-  static constexpr int kTooLate = -1;  // exec_error: the lease ended before exec
+  static constexpr int kTooLate = -1;  // exec_error: the lease expired before exec
 
-  // ---- by rlock ----
+  // ---- written by rlock ----
   void set_kill_at(TimePoint at, TimePoint count_at) noexcept {
     count_at_ns_ = count_at.time_since_epoch().count();
     kill_at_ns_ = at.time_since_epoch().count();
   }
-  // When the guard ends the command by itself; never where a lost lease is to be ignored.
+  // When the guard stops the command by itself; never if a lost lease is to be ignored.
   TimePoint kill_at() const noexcept { return TimePoint(BootClock::duration(kill_at_ns_.load())); }
-  // When it counts the processes, to begin earlier where they are many.
+  // When the guard counts the processes, to begin earlier if there are many.
   TimePoint count_at() const noexcept {
     return TimePoint(BootClock::duration(count_at_ns_.load()));
   }
 
-  // ---- by the command ----
+  // ---- written by the command ----
   std::atomic<int> exec_error{0};  // errno, or kTooLate
 
-  // ---- by the guard ----
-  std::atomic<pid_t> guard{0};      // as its own pid namespace counts
+  // ---- written by the guard ----
+  std::atomic<pid_t> guard{0};      // in its own pid namespace
   std::atomic<pid_t> command{0};    // likewise; 0 until it is forked
-  std::atomic<int> start_error{0};  // errno, where no process could be had for the command
+  std::atomic<int> start_error{0};  // errno, if no process was available for the command
   std::atomic<CommandPhase> phase{CommandPhase::starting};
-  std::atomic<uint64_t> progress{0};    // grows with each step of an ending
-  std::atomic<uint32_t> stops{0};       // how often the command was stopped
-  std::atomic<bool> lease_over{false};  // the guard ended the command by itself: its time was over
-  std::atomic<bool> left{false};  // it left all that is in its namespace for the kernel to end
-  std::atomic<bool> ended_first{false};          // the command had ended before any ending began
-  std::atomic<bool> may_take_precedence{false};  // no seccomp filter kills for it
-  std::atomic<bool> ran{true};                   // false: it died before it got through its exec
+  std::atomic<uint64_t> progress{0};  // grows with each step of stopping the tree
+  std::atomic<uint32_t> stops{0};     // how often the command was stopped
+  std::atomic<bool> lease_over{
+      false};  // the guard stopped the command by itself, because the kill time passed
+  std::atomic<bool> left{
+      false};  // the guard left everything in its namespace for the kernel to kill
+  std::atomic<bool> ended_first{false};  // the command had exited before rlock began to stop it
+  std::atomic<bool> may_take_precedence{false};  // no seccomp filter kills a process for it
+  std::atomic<bool> ran{true};                   // false: it died before it passed its exec
   std::atomic<int> end_status{0};                // its exit code or signal
   std::atomic<int> end_code{0};                  // CLD_…, once the command was reaped
   Survivors survivors;
-  Survivors exempted;  // they ignore the hangup after which the others were ended
-  Exclusions exempt;   // who asked to outlive the run
+  Survivors exempted;  // processes that ignored the hangup after which the others were stopped
+  Exclusions exempt;   // processes that asked to outlive the run
 
   bool command_ended() const noexcept { return end_code != 0; }
-  // The signal that the command died of, or that a child of it died of, as a shell reports
-  // it. Such a command has left no daemons on purpose. 0 if there is none, and for SIGPIPE, by
-  // which the first of a pipeline ends as it should.
+  // The signal that the command died of, or that a child of it died of, as a shell reports it. Such
+  // a command did not leave daemons on purpose. 0 if there is none, and for SIGPIPE, which normally
+  // ends the first command of a pipeline.
   int killed_by() const noexcept;
 
  private:
@@ -159,7 +164,7 @@ struct UnmapState {
 };
 using SharedStatePtr = std::unique_ptr<SharedState, UnmapState>;
 
-// ErrorKind::system where memory is refused.
+// ErrorKind::system if the kernel refuses the memory.
 Result<SharedStatePtr> map_shared_state();
 
 }  // namespace rlock::run

@@ -6,43 +6,45 @@
 #include "run/run_end.hpp"
 #include "run/shared_state.hpp"
 
-// How rlock goes from one stage of a command to the next: pure rules, which a table tests.
+// The stages of a command and the rules for moving between them: pure functions, tested by a table.
 namespace rlock::run {
 
-// Whether the run ends as the command did: what the cause ends are processes that the command did
+// Whether the run ends as the command did, because rlock stops only processes that the command did
 // not leave on purpose.
 bool keeps_end(EndCause cause);
 
-// How far rlock has come with the command, and with all that has to end with it.
+// The stage of the command and of all processes that have to end with it.
 enum class Stage {
-  running,      // nothing ends it yet
+  running,      // rlock does not stop it so far
   terminating,  // TERM was sent, KILL follows
   killing,      // KILL was sent
-  // rlock watches no more:
-  ended,       // nothing is left to wait for
-  left_alone,  // the command exited by itself, and its daemons keep running, unlocked
-  gave_up,     // what cannot be ended is not waited for any more
+  // Final stages:
+  ended,       // no process is left to wait for
+  left_alone,  // the command exited by itself, and its daemons keep running without the lock
+  gave_up,     // rlock no longer waits for processes that it cannot stop
 };
 
 bool is_over(Stage stage);
 
-// What rlock sees when it looks at the command.
+// What rlock knows when it checks the command.
 struct Look {
-  CommandPhase phase = CommandPhase::running;  // by the guard
-  bool command_ended = false;                  // others may be left
-  std::optional<EndCause> cause{};  // why the command, or what it left behind, has to end
-  bool kill_due = false;            // with a cause: nothing may be left of it any more
-  bool contained = false;           // the kernel ends all with the guard
-  bool renewable = true;            // the lease can be kept for as long as processes live
-  bool all_refused = false;         // what is left belongs to other users
-  bool dying_time_over = false;     // what was killed should be dead, and the lease is over
-  bool dismissed = false;           // the second TERM or INT came while some could not be ended
+  CommandPhase phase = CommandPhase::running;  // as the guard sees it
+  bool command_ended = false;                  // the command has exited; others may be left
+  std::optional<EndCause>
+      cause{};               // why the command, or its leftover processes, have to be stopped
+  bool kill_due = false;     // with a cause: no process may be left now
+  bool contained = false;    // the kernel kills all processes with the guard
+  bool renewable = true;     // rlock can keep renewing the lease while processes live
+  bool all_refused = false;  // the remaining processes belong to other users
+  bool dying_time_over =
+      false;               // killed processes should be dead by now, and the lease has expired
+  bool dismissed = false;  // a second TERM or INT came while some could not be stopped
 };
 
-// Whether some of the command's processes take no signal of rlock's.
+// Whether rlock cannot signal some of the command's processes.
 bool stuck(CommandPhase phase);
 
-// Whether rlock keeps the lock for what it cannot end.
+// Whether rlock keeps the lock because of processes that it cannot stop.
 bool keeps_lock(const Look& look);
 
 Stage next(Stage stage, const Look& look);

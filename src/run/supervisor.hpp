@@ -9,12 +9,12 @@
 
 namespace rlock::run {
 
-// Has the guard start the command, and watches over both and the renewal thread until the command
-// and all that had to end with it are gone. The release completes the RunEnd. What cannot be ended
-// is waited for, and the lock kept, unless the lease is lost. `guard`: forked before the grant,
-// if any; afterwards that of the command, which has nothing more to do, so that its own
-// end need not be waited for. ErrorKind::system where a process or a descriptor is refused: then
-// nothing has run.
+// Has the guard start the command, and watches the command, the guard and the renewal thread until
+// all processes that have to end are gone. The release completes the RunEnd. If rlock cannot stop a
+// process, it waits for it and keeps the lock, unless the lease is lost. `guard`: forked before the
+// grant, or null; afterwards the guard of the command. Its work is done then, so the caller need
+// not wait for its exit. ErrorKind::system if the kernel refuses a process or a descriptor; then
+// the command has not run.
 Result<RunEnd> supervise(const RunContext& context, const HeldLock& held_lock, SharedLease& lease,
                          std::unique_ptr<Guard>& guard);
 

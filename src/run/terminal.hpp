@@ -10,7 +10,7 @@
 
 namespace rlock::run {
 
-// The controlling terminal, where there is one: the command then stays in rlock's process group and
+// The controlling terminal, if there is one. The command then stays in rlock's process group, and
 // the kernel's job control reaches both. [docs/SUPERVISION.md, "Terminal"]
 class Terminal {
  public:
@@ -19,26 +19,27 @@ class Terminal {
 
   bool exists() const { return static_cast<bool>(fd_); }
 
-  // Readable when a ^Z is held back under a SignalBlock of SIGTSTP; -1 where none can be.
+  // Readable if a ^Z is held back under a SignalBlock of SIGTSTP; -1 if none can be.
   int stop_fd() const { return stop_.get(); }
-  // Lets the kernel stop us by the signal that is held back: unless a CONT has taken it away again.
-  // Returns when we are resumed.
+  // Lets the kernel stop this process by the signal that is held back, unless a CONT has discarded
+  // it. Returns when this process is resumed.
   void stop() const;
-  // Whether a stop has an effect. The kernel does not stop an orphaned group, which nobody would
-  // resume.
+  // Whether a stop has an effect. The kernel does not stop an orphaned process group, because no
+  // process would resume it.
   bool can_stop() const;
 
-  // The group that has the terminal; -1 when there is none.
+  // The process group in the terminal's foreground; -1 if there is none.
   pid_t foreground() const;
 
-  // Whether a command that has stopped leads a group of its own by itself (a shell with job
-  // control): the kernel has not stopped us with it.
+  // Whether a stopped command leads its own group (a shell with job control), so that the kernel
+  // has not stopped this process with it.
   bool left_alone_by(pid_t command) const;
-  // Takes the terminal back from such a command, stops, and resumes both when our shell does.
+  // Takes the terminal back from such a command, stops, and resumes both when the shell resumes
+  // this process.
   void stop_with(pid_t command) const;
 
-  // Restores the group and the modes of the terminal, when the command is dead. A shell that was
-  // killed leaves the terminal to a job of its own, which is dead by then, too.
+  // Restores the group and the modes of the terminal once the command is dead. A shell that was
+  // killed leaves the terminal to one of its jobs, which is dead by then, too.
   void restore_after(pid_t command_group);
 
  private:
@@ -48,7 +49,8 @@ class Terminal {
   util::Fd fd_;
   util::Fd stop_;
   bool was_ours_ = false;
-  std::optional<termios> before_;  // none from the background, or in front of a pager
+  std::optional<termios>
+      before_;  // none if rlock started in the background, or in front of a pager
 };
 
 }  // namespace rlock::run
