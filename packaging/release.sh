@@ -1,7 +1,7 @@
 #!/bin/bash
 # release.sh [KEY]: every artefact of the version that CMakeLists.txt names, of the commit that is checked out, in dist/: the source, the
 # .deb, the .rpm, the portable program, its image, what is in each (SPDX), what Homebrew, Arch Linux, Alpine and Nix build packages
-# from, and SHA256SUMS; with KEY, as packaging/sums.sh takes it, also the signature. RLOCK_RELEASE_URL says where the files will be;
+# from, the action for GitHub and the component for GitLab, and SHA256SUMS; with KEY, as packaging/sums.sh takes it, also the signature. RLOCK_RELEASE_URL says where the files will be;
 # without it, those of other distributions expect them in their own folder. Run on the same Debian, it makes the same bytes. Needs root
 # or sudo only to install what is missing. To install from a repository: packaging/repository.sh.
 set -euo pipefail
@@ -64,7 +64,7 @@ quietly "Making its image" python3 -B "$top/packaging/image.py" "$dist/$program"
 "$top/packaging/package.sh" DEB
 "$top/packaging/package.sh" RPM
 cp "$top"/build/package/*.deb* "$top"/build/package/*.rpm* "$dist"
-quietly "Filling in the files for other distributions" fill_in "$dist"
+quietly "Filling in the files for other distributions and for CI" fill_in "$dist"
 quietly "Checking what was made" check_artefacts
 "$top/packaging/sums.sh" "$dist" "$@"
 [ $# -eq 0 ] || quietly "Checking the signature of each file" check_signed

@@ -35,17 +35,27 @@ pack_source() {
       --owner=0 --group=0 --numeric-owner --mode=u+rwX,go=rX) | gzip -9n >"$1"
 }
 
-# fill_in FOLDER: the files from which other distributions build packages, for the release in FOLDER. They find its files at
-# RLOCK_RELEASE_URL, or else in their own folder.
+# fill_in FOLDER: the files from which other distributions build packages, and those for GitHub and GitLab CI, for the release in
+# FOLDER. They find its files at RLOCK_RELEASE_URL. Without it, those of distributions find them in their own folder, and a CI job has to
+# name the place.
 fill_in() {
   architecture=$(dpkg --print-architecture)
   case $architecture in amd64) machine=x86_64 ;; arm64) machine=aarch64 ;; *) machine=$architecture ;; esac
   archive=$1/rlock-$(source_version).tar.gz
-  base=$(printf '%s' "${RLOCK_RELEASE_URL:+${RLOCK_RELEASE_URL%/}/}" | sed 's/[&,\\]/\\&/g')
+  url=${RLOCK_RELEASE_URL:-}
+  url=$(printf '%s' "${url%/}" | sed 's/[&,\\]/\\&/g')
+  base=${url:+$url/}
   for template in "$top"/packaging/distributions/*.in; do
     sed -e "s,@BASE|\([^@]*\)@,${base:-\\1},g" -e "s,@VERSION@,$(source_version),g" -e "s,@ARCHITECTURE@,$architecture,g" \
       -e "s,@MACHINE@,$machine,g" -e "s,@SHA256@,$(sha256sum <"$archive" | cut -c 1-64)," \
       -e "s,@SHA512@,$(sha512sum <"$archive" | cut -c 1-128)," \
       -e "s,@SHA512_PROGRAM@,$(sha512sum <"$1/rlock-linux-$architecture" | cut -c 1-128)," "$template" >"$1/$(basename "$template" .in)"
+  done
+  # The examples in their heads name this version, and the place of its files becomes the default.
+  for file in ci/github/action.yml ci/gitlab/templates/rlock.yml; do
+    sed -e "s,https://files.example.org/rlock/[0-9.]*,${url:-https://files.example.org/rlock/$(source_version)}," \
+      -e "s,rlock@[0-9.]*$,rlock@$(source_version)," "$top/packaging/$file" >"$1/$(basename "$file")"
+    [ -z "$url" ] || sed -i -e "/^  release:/,/^  [^ ]/ s,required: true,default: '$url'," \
+      -e "/^    release:/,/^    [^ ]/ s,^\( *\)regex: .*,&\n\1default: '$url'," "$1/$(basename "$file")"
   done
 }

@@ -1,6 +1,7 @@
 #!/bin/bash
 # distributions.sh: what packaging/release.sh leaves for Homebrew, Arch Linux, Alpine and Nix is whole, has the version and the checksums
-# of the files beside it, and is text that bash, sh, ruby and nix read. Installs Alpine's package, which compiles nothing. The last line
+# of the files beside it, and is text that bash, sh, ruby and nix read. What it leaves for GitHub and GitLab CI names the version and the
+# place of its files. Installs Alpine's package, which compiles nothing. The last line
 # says what was skipped: Nix's without nix, which not every Debian has. Without ruby, which packaging/check.sh installs, it exits with 77.
 # shellcheck disable=SC2016,SC2154 # for the inner shells; set by the PKGBUILD
 set -euo pipefail
@@ -93,12 +94,24 @@ else
   skipped+=("Nix, without nix-instantiate")
 fi
 
+# steps FILE NAME=VALUE…: those of a CI job with these inputs.
+steps() { /usr/bin/python3 "$top/tests/recipes/runner.py" --script "$@"; }
+expect 0 grep -F "rlock@$version" rlock.yml
+for file in action.yml rlock.yml; do expect 0 grep -F "https://files.example.org/rlock/$version" "$file"; done
+expect 0 steps action.yml name=x release=.
+expect 1 steps action.yml name=x
+has "missing inputs: ['release']"
+step "GitHub and GitLab CI: the examples name the version, and a job has to name the place of the release"
+
 export RLOCK_RELEASE_URL='https://files.example.org/rlock?a&b,c/'
 fill_in "$dist"
 for file in rlock.rb PKGBUILD APKBUILD default.nix; do
   grep -qF "${RLOCK_RELEASE_URL}rlock-" "$file" || fail "$file: $(cat "$file")"
   expect 1 grep -n file: "$file"
 done
-step "with RLOCK_RELEASE_URL they name the files there"
+expect 0 steps action.yml name=x
+expect 0 steps rlock.yml job=x name=x command=x
+for file in action.yml rlock.yml; do expect 0 grep -F "default: '${RLOCK_RELEASE_URL%/}'" "$file"; done
+step "with RLOCK_RELEASE_URL they name the files there, and a CI job needs no other place"
 echo "skipped: ${skipped[*]:-nothing}"
 [[ ${skipped[*]} != *ruby* ]] || exit 77

@@ -60,7 +60,7 @@ step "a release that nobody has signed is refused, and the message names the fil
 offline=()
 ! unshare --net true 2>/dev/null || offline=(unshare --net)
 files=("$dist"/*)
-[ "${#files[@]}" -ge 17 ]
+[ "${#files[@]}" -ge 19 ]
 for file in "${files[@]}"; do
   expect 0 "${offline[@]}" "$top/packaging/verify.sh" --signers "$signers" "$file"
   has "$(basename "$file"): as released in rlock $version, signed by the key SHA256:"
