@@ -10,17 +10,17 @@
 #include "lock/inspector.hpp"
 #include "run/run.hpp"
 
-// How runs that wait for each other are found at the server.
+// Finds runs that wait for each other, by asking the server.
 namespace rlock::cli {
 
-// Reads one lock after the other, until `deadline`. Both must outlive it.
+// Reads one lock after the other, until `deadline`. Both arguments must outlive it.
 ReadLock lock_reader(lock::LockInspector& inspector, lock::Poller& poller, TimePoint deadline);
 
 // Sets LockView::deadlock, within a second.
 void mark_deadlocks(Session& session, std::vector<LockView>& locks);
 
-// Chains of looks, one after the other: a queue that moves while it is read may look like a
-// deadlock, so that one counts once a second look finds the same.
+// A chain that consecutive checks found. A queue that moves while it is read may look like a
+// deadlock, so a deadlock counts only if a second check finds the same chain.
 class RepeatedChain {
  public:
   bool add(std::vector<BlockedHolder> chain) {
@@ -34,16 +34,16 @@ class RepeatedChain {
   std::vector<BlockedHolder> last_;
 };
 
-// The looks of a waiter that holds other locks: over the connection of its wait, between two
+// The checks of a waiter that holds other locks, over the connection of its wait, between two
 // requests.
 class DeadlockWatch {
  public:
-  // For the wait of `plan`, whose record names the locks that the runs around it hold.
+  // For the wait of `plan`, whose record names the locks that its outer runs hold.
   DeadlockWatch(const run::Plan& plan, Session& session, const run::Signals& signals);
 
-  // From the first reply on, at which `holder` had the lock. The warning, once.
+  // Call from the first reply on; `holder` is the holder in that reply. Returns the warning, once.
   std::optional<std::string> look(const lock::Holder& holder);
-  // Until the next look; max() where there is none to come.
+  // Time until the next check; max() if there is none.
   Millis remaining(TimePoint now) const;
 
  private:
@@ -51,7 +51,7 @@ class DeadlockWatch {
   const lock::LockName name_;
   const int signal_fd_;
   const TimePoint deadline_;
-  const std::vector<Hold> held_;  // empty: there is nothing to look for
+  const std::vector<Hold> held_;  // empty: there is nothing to check
   std::optional<TimePoint> next_;
   RepeatedChain found_;
   bool reported_ = false;

@@ -13,19 +13,19 @@ namespace rlock::cli {
 // The name of an event in the log and in the lines of -v: `renew-failed`.
 std::string_view to_string(run::EventKind kind);
 
-// Whether the command starts after it.
+// Whether the command starts after this event.
 bool begins_hold(run::EventKind kind);
 
-// One JSON object a line, each appended with a single write, so that several runs may share a file.
-// A thread of its own writes them: a disk that hangs must cost no lease.
+// Writes one JSON object a line, each with a single write, so that several runs may share a file. A
+// separate thread writes them, because a disk that hangs must not cost the lease.
 class EventLog {
  public:
-  // ErrorKind::system if the file cannot be opened. To be called before anything is locked.
+  // ErrorKind::system if the file cannot be opened. Call it before anything is locked.
   static Result<EventLog> open(const std::string& path, const lock::AcquireCall& claim,
                                std::string server);
 
   void append(const run::Event& event);
-  // How a run that started no command ended: `skipped`, `timed-out`, `unreachable` …
+  // Logs how a run ended that did not start its command: `skipped`, `timed-out`, `unreachable` …
   void append_attempt_end(std::string_view event_name, const std::string& detail);
   // Waits until everything is written, for at most `timeout`. ErrorKind::system if events were
   // lost.
@@ -38,7 +38,8 @@ class EventLog {
   void append_line(LoggedEvent event, TimePoint at, bool ends_wait);
   static void write_lines(Queue& own);
 
-  std::shared_ptr<Queue> queue_;  // the thread's, too: it may hang for longer than we live
+  std::shared_ptr<Queue>
+      queue_;  // shared with the thread, which may hang for longer than this object lives
   std::string path_;
   std::string name_;
   std::string owner_;

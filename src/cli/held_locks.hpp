@@ -8,10 +8,10 @@
 #include "cli/session.hpp"
 #include "run/run.hpp"
 
-// RLOCK_HELD: the locks that a run holds, for the runs nested in its command.
+// RLOCK_HELD: the locks that a run holds, for nested runs.
 namespace rlock::cli {
 
-// Which lock, and where it is.
+// A lock and its server.
 struct LockAddress {
   std::string server;  // as lock::LockStore::server() spells it
   std::string prefix;
@@ -19,31 +19,32 @@ struct LockAddress {
   bool operator==(const LockAddress&) const = default;
 };
 
-// The rlock that holds or has entered a lock.
+// The rlock process that holds or has entered a lock.
 struct HolderProcess {
   pid_t pid = 0;
-  TimePoint at{};      // when it had that pid
-  Millis renewing{0};  // the ttl that it renews; 0: it does not renew
+  TimePoint at{};      // the time at which it had that pid
+  Millis renewing{0};  // the ttl of its renewals; 0: it does not renew
 };
 
-// A lock that a run around this one held when it started its command.
+// A lock that an outer run held when it started its command.
 struct HeldRecord {
   LockAddress address;
   run::HeldLock held_lock;
-  HolderProcess process{};  // the innermost of the runs under this lock
+  HolderProcess process{};  // of the innermost run under this lock
 };
 
-// Innermost first. What is not one of our records is left out: the text may come from anybody.
+// Returns the records, innermost first. Ignores text that is not such a record, because anyone may
+// have written it.
 std::vector<HeldRecord> decode_held(std::string_view text);
 std::string encode_held(const std::vector<HeldRecord>& records);
 
-// Of `records`, the exclusive locks that a wait for the server of `session` may be in a deadlock
-// over: where the server has the same spelling.
+// The exclusive locks in `records` that can be part of a deadlock with a wait for the server of
+// `session`: those with the same spelling of the server.
 std::vector<Hold> outer_holds(const std::vector<HeldRecord>& records, const Session& session);
 
-// The records that may be of the lock at `address`, one for each owner: first those with the same
-// spelling of the server, innermost first. A server has many spellings, so only the server itself
-// knows whether it is the same.
+// The records that may belong to the lock at `address`, one for each owner: first those with the
+// same spelling of the server, innermost first. A server has many spellings, so only the server
+// itself knows whether it is the same.
 std::vector<HeldRecord> find_outer_locks(const std::vector<HeldRecord>& records,
                                          const LockAddress& address);
 
@@ -52,7 +53,7 @@ std::vector<HeldRecord> find_outer_locks(const std::vector<HeldRecord>& records,
 std::vector<run::OuterRun> outer_runs(const std::vector<HeldRecord>& records,
                                       const LockAddress& address);
 
-// The records for a command that runs under `own`.
+// The records to pass to a command that runs under `own`.
 std::vector<HeldRecord> records_for_command(std::vector<HeldRecord> outer_locks, HeldRecord own);
 
 }  // namespace rlock::cli

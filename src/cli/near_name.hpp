@@ -4,21 +4,22 @@
 
 namespace rlock::cli {
 
-// Says that nobody held the lock within 30 days, and which name with a similar spelling is known:
-// names are global to a server, and a typing error names another lock. Says nothing with --quiet
-// or --json, nor about the lock of another client; names none if the server refuses to list names.
+// Prints that no run held the lock within 30 days, and which known name has a similar spelling,
+// because names are global to a server and a typing error names another lock. Prints nothing with
+// --quiet or --json, nor about the lock of another client; names none if the server refuses to list
+// names.
 void report_unknown_name(Session& session, const lock::LockName& name, const Choices& choices);
 
-// Says that no run of the lock is known, from a look at it. For a command that also makes a new
-// name known, such as `rlock close` before the first run: it does not search the server for a near
-// name.
+// Prints that no run of the lock is known, from the snapshot `seen`. For a command that also makes
+// a new name known, such as `rlock close` before the first run: it does not search the server for a
+// similar name.
 void report_unused_name(const Session& session, const lock::LockName& name,
                         const lock::Snapshot& seen, const Choices& choices);
 
-// `; did you mean "nightly"?`, for an error about a name that nobody held; empty otherwise.
+// `; did you mean "nightly"?`, for an error about a name that no run held; empty otherwise.
 std::string near_name_hint(Session& session, const lock::LockName& name);
 
-// Only names the one with a similar spelling, if there is one.
+// Prints only the name with a similar spelling, if there is one.
 void report_near_name(Session& session, const lock::LockName& name, const Choices& choices);
 
 }  // namespace rlock::cli

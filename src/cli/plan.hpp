@@ -9,15 +9,15 @@
 
 namespace rlock::cli {
 
-// What surrounds a run.
+// The surroundings of a run.
 struct Environment {
-  std::vector<HeldRecord> outer_locks;  // of RLOCK_HELD
-  TimePoint now;                        // from here on --wait counts
+  std::vector<HeldRecord> outer_locks;  // from RLOCK_HELD
+  TimePoint now;                        // --wait counts from here
 };
 Environment present_environment();
 
-// The plan of a run or an acquisition; nothing changes it afterwards. What the grant adds is in the
-// run::HeldLock.
+// Makes the plan of a run or an acquisition, which nothing changes afterwards. run::HeldLock
+// contains what the grant adds.
 run::Plan make_plan(const RunSettings& settings, const Session& session,
                     const Environment& environment);
 

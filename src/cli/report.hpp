@@ -9,14 +9,14 @@
 #include "cli/output/console.hpp"
 #include "cli/output/json.hpp"
 
-// What a command returns to be printed, and how it reports a failure.
+// What a command returns for printing, and how it reports a failure.
 namespace rlock::cli {
 
 enum class Verbosity { quiet, normal, verbose };  // -q, neither, -v
 Verbosity verbosity_of(const Choices& choices);
 
-// What a command prints on stdout, and its exit code. Only what the options ask for is made. Both
-// are empty where the command has printed all itself.
+// What a command prints on stdout, and its exit code. Only the form that the options ask for is
+// made. Both forms are empty if the command has printed everything itself.
 struct Report {
   std::function<std::string()> json{};  // the document of --json
   std::function<std::string()> text{};  // without it; nothing with --quiet
@@ -30,19 +30,19 @@ int print_report(const Report& report, const Choices& choices);
 // written.
 int print_result(const std::string& output, int code = 0);
 
-// Prints the error as one line on stderr, with the lock that it is about, and what makes rlock try
-// for longer. Returns its exit code.
+// Prints the error as one line on stderr, with the lock that it is about and the option that makes
+// rlock try for longer. Returns its exit code.
 int print_error(const Error& error, const Subject& subject = {},
                 std::string_view longer = kLongerConnect);
 
-// Prints why a part of a listing is missing. The exit code: that of the first error.
+// Prints why a part of a listing is missing. Returns the exit code of the first error.
 int report_missing(const std::vector<Error>& missing);
 
-// As print_error(); the report has the document of the error.
+// Prints the error like print_error(). The report contains the JSON document of the error.
 Report failure(const Error& error, const Subject& subject = {},
                std::string_view longer = kLongerConnect);
 
-// The report of a command that knows what it is about; failure() of its error.
+// The report itself, or failure() for its error.
 Report reported(Result<Report> report, const Subject& subject);
 
 }  // namespace rlock::cli

@@ -10,19 +10,20 @@
 
 namespace rlock::cli {
 
-// What the messages are about: what the user asked for, and what the run has shown.
+// The context of a message: what the user asked for, and what the run has shown.
 struct MessageContext {
   const RunSettings& settings;
   const Session& session;
   Millis waited{0};
   Millis ran{0};
-  std::string slots{};         // `2 of 2 slots are held`, of a busy lock that has them
-  std::string blocking_key{};  // what else keeps everybody from the lock: `; the key …`
-  bool unlocked = false;       // --fail-open: no server answered
+  std::string slots{};  // `2 of 2 slots are held`, for a busy lock with slots
+  std::string
+      blocking_key{};     // a key that prevents every run from acquiring the lock: `; the key …`
+  bool unlocked = false;  // --fail-open: no server answered
 
   const lock::AcquireCall& claim() const { return settings.plan.claim; }
   const std::string& name() const { return claim().name.text(); }
-  // What makes rlock try for longer.
+  // The option that makes rlock try for longer.
   std::string_view longer() const;
 };
 
@@ -32,31 +33,32 @@ struct RunExit {
   std::optional<int> signal{};
   run::Severity severity = run::Severity::silent;
   std::string message{};
-  std::string_view event{};                  // in the event log; empty for a command that has run
+  std::string_view event{};                  // in the event log; empty if the command has run
   std::string_view kind{};                   // of a JSON error; empty: busy
-  std::optional<lock::Obstacle> obstacle{};  // of a busy lock
+  std::optional<lock::Obstacle> obstacle{};  // why the lock is busy
 };
 
-// What kept a run from the lock; none if it ended for another reason, or if that is not known.
+// The obstacle that kept a run from the lock; nullopt if the run ended for another reason, or if
+// the obstacle is not known.
 std::optional<lock::Obstacle> obstacle_of(const run::RunOutcome& outcome);
 
-// How many slots are held, and why there are no more, if `outcome` is that the lock is busy: of
-// different limits the smallest one applies. Asks the server.
+// How many slots are held, and why there are no more, if the lock is busy according to `outcome`:
+// of different limits the smallest one applies. Asks the server.
 std::string slots_held(const run::RunOutcome& outcome, lock::Limit own, const lock::LockName& name,
                        const Session& session);
 std::string slots_text(const lock::Snapshot& lock, lock::Limit own);
 
-// Why a command is started without the lock.
+// Why rlock starts a command without the lock.
 std::string unlocked_warning(const Error& error, const MessageContext& context);
 
-// How a lease ended: `it was taken by …`, `the lease ended: …`.
+// How a lease ended: `it was taken by …`, `the lease expired: …`.
 std::string lease_end_text(const run::LeaseEnd& lease);
 
-// As rlock(1), EXIT STATUS, lists it.
+// Converts an outcome to the exit that rlock(1), EXIT STATUS, lists.
 RunExit to_exit(const run::RunOutcome& outcome, const MessageContext& context);
 
-// Prints the message, unless `verbosity` hides it, and ends rlock by the signal where there is one.
-// Returns the exit code.
+// Prints the message, unless `verbosity` hides it, and dies of the signal, if any. Returns the exit
+// code.
 int report_exit(const RunExit& run_exit, Verbosity verbosity);
 
 }  // namespace rlock::cli

@@ -15,7 +15,7 @@
 
 namespace rlock::cli {
 
-// The one live line of a waiting run on a terminal: redrawn in place, erased at the end.
+// The live line of a waiting run on a terminal: redrawn in place, erased at the end.
 class WaitingLine {
  public:
   WaitingLine() = default;
@@ -23,11 +23,11 @@ class WaitingLine {
   WaitingLine& operator=(const WaitingLine&) = delete;
   ~WaitingLine() { erase(); }
 
-  // Draws nothing while we are in the terminal's background. `brief`, unless it is empty, takes the
-  // place of a text that does not fit.
+  // Draws nothing while rlock is in the terminal's background. If `text` does not fit, draws
+  // `brief` instead, unless that is empty.
   void draw(const std::string& text, const std::string& brief = {});
   void erase() { end("\r" + std::string(drawn_, ' ') + "\r"); }
-  // Leaves the line on the terminal: what follows begins below it.
+  // Leaves the line on the terminal, so that later output begins below it.
   void keep() { end("\n"); }
 
  private:
@@ -35,18 +35,18 @@ class WaitingLine {
   size_t drawn_ = 0;  // characters on the line now
 };
 
-// `waiting for "nightly", 2nd in line: held by alice@web1 (pid 4711) for 2m3s: …`. `age`: how old
-// the server's reply is. `usual`: how long runs usually take, where that is known.
+// `waiting for "nightly", 2nd in line: held by alice@web1 (pid 4711) for 2m3s: …`. `age`: the age
+// of the server's reply. `usual`: how long runs usually take, if known.
 std::string waiting_text(const lock::LockName& name, const lock::Queued& queued, Millis age,
                          TimeStyle style = TimeStyle::duration, std::optional<Millis> usual = {});
 
 // `waiting for "nightly" (2nd): alice@web1, usually 4m, about 2m left`, for a narrow terminal.
-// Empty where nothing is known of what to expect.
+// Empty if the expected end is unknown.
 std::string brief_waiting_text(const lock::LockName& name, const lock::Queued& queued, Millis age,
                                std::optional<Millis> usual);
 
-// When a run that waits without a terminal reports it: `first` after the wait began, then once a
-// minute.
+// When a run that waits without a terminal reports its wait: `first` after the wait began, then
+// once a minute.
 class WaitingReports {
  public:
   explicit WaitingReports(Millis first) : first_(first) {}
@@ -56,7 +56,7 @@ class WaitingReports {
   bool due(TimePoint now);
   // Whether there has been a report.
   bool began() const { return began_; }
-  // How long until the next one; 0 before the wait began.
+  // Time until the next report; 0 before the wait began.
   Millis remaining(TimePoint now) const;
 
  private:
@@ -65,16 +65,16 @@ class WaitingReports {
   bool began_ = false;
 };
 
-// What a run reports while it waits and runs: the live line, the event log, the lines of -v, and
-// the service manager.
+// Reports what a run does while it waits and runs: in the live line, the event log, the lines of
+// -v, and to the service manager.
 class RunObserver final : public run::Observer {
  public:
   RunObserver(lock::LockName name, Verbosity verbosity, std::optional<EventLog> log,
               ServiceManager manager = {});
 
-  // The wait for the lock of `plan` begins at `start`. From here on it is also reported, but with
-  // -q, when the holder's run is expected to end, that this is later than the wait, and that runs
-  // wait for each other.
+  // The wait for the lock of `plan` begins at `start`. From here on, unless with -q, the observer
+  // also reports when the holder's run is expected to end, whether that is later than the wait, and
+  // whether runs wait for each other.
   void begin_wait(const run::Plan& plan, Session& session, const run::Signals& signals,
                   TimePoint start);
 
@@ -95,20 +95,21 @@ class RunObserver final : public run::Observer {
   void still_releasing() override;
   void exempted(const std::vector<std::string>& processes) override;
 
-  // With which the command could start; none before.
+  // The event with which the command could start; nullopt before.
   std::optional<run::Event> hold() const;
 
-  // Leaves the live line on the terminal, so that a user who ends the wait sees what it was for.
+  // Leaves the live line on the terminal, so that a user who interrupts the wait sees what it was
+  // for.
   void keep_line();
 
-  // Erases the live line and prints what stderr did not take before, for at most
-  // kFinalPrintTimeout. Called when nothing is held any more, before the last message.
+  // Erases the live line and prints what stderr did not accept before, for at most
+  // kFinalPrintTimeout. Call it when no lock is held any more, before the last message.
   void finish_output();
 
-  // Logs how the attempt to acquire the lock ended. To the service manager the service is ready
-  // where its work was done before.
+  // Logs how the attempt to acquire the lock ended. Reports the service as ready to the service
+  // manager if its work was done before.
   void report_attempt_end(std::string_view event, const std::string& detail);
-  // Waits for the event log, for at most kFinalPrintTimeout. After the last event.
+  // Waits for the event log, for at most kFinalPrintTimeout. Call it after the last event.
   void finish_log();
 
  private:
@@ -129,7 +130,7 @@ class RunObserver final : public run::Observer {
   void warn(const std::string& message);
 
   const lock::LockName name_;
-  std::string lock_options_;  // of Session
+  std::string lock_options_;  // Session::lock_options()
   std::string server_;
   const Verbosity verbosity_;
   const bool live_;
@@ -139,23 +140,25 @@ class RunObserver final : public run::Observer {
   ServiceManager manager_;
   WaitingLine line_;
   std::optional<WaitingReports> reports_;  // instead of the live line, if stderr is not a terminal
-  // The server has been away since the begin of the wait, or since its last answer: is reported
-  // after a while, even if it comes back for a moment between two waits.
+  // Set while the server has been unavailable, since the beginning of the wait or since its last
+  // answer. The outage is reported after a while, even if the server answers for a moment between
+  // two waits.
   std::optional<WaitingReports> outage_reports_;
-  TimePoint give_up_at_ = TimePoint::max();  // unless it answers
+  TimePoint give_up_at_ = TimePoint::max();  // unless the server answers
   bool outage_reported_ = false;
-  // What else a waiter asks over the connection of its wait, between two requests, on the main
-  // thread. A look ends early at a signal (`signal_fd_` is readable), and when the wait does.
-  lock::LockInspector* history_ = nullptr;  // null: locks of this format have none
+  // Questions that a waiter asks over the connection of its wait, between two requests, on the main
+  // thread. A question ends early if a signal comes (`signal_fd_` is readable), and when the wait
+  // ends.
+  lock::LockInspector* history_ = nullptr;  // null: locks of this format have no history
   int signal_fd_ = -1;
   TimePoint deadline_ = TimePoint::max();
   std::string seen_holder_;
-  std::optional<Millis> usual_;  // how long runs usually take, by the history; none: unknown
+  std::optional<Millis> usual_;  // how long runs usually take, from the history; nullopt: unknown
   std::optional<DeadlockWatch> deadlock_;
-  std::optional<Millis> wait_;  // until report_short_wait() has reported it
+  std::optional<Millis> wait_;  // nullopt after report_short_wait() has reported it
   std::optional<lock::Queued> queued_;
   std::optional<std::string> last_error_;
-  std::string unprinted_;  // lines that stderr had no room for
+  std::string unprinted_;  // lines that stderr has not accepted so far
   TimePoint wait_began_;
   TimePoint queued_at_;
   std::optional<run::Event> hold_;

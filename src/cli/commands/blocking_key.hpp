@@ -1,4 +1,5 @@
-// Keys that keep everybody from a lock and that no rlock wrote; rlock itself never deletes them.
+// Keys that prevent every run from acquiring a lock and that no rlock wrote; rlock itself never
+// deletes them.
 #pragma once
 
 #include <string>
@@ -11,16 +12,17 @@ namespace rlock::cli {
 
 bool is_default_user(const redis::Login& login);
 
-// The command line that runs `words`, which are quoted already, on the server as the default user:
-// another user rarely has the rights. redis-cli asks for the password, which is never shown.
+// The command line that runs `words`, which must be quoted, on the server as the default user,
+// because other users rarely have the rights. redis-cli asks for the password, which is never
+// shown.
 std::string redis_cli(const redis::Server& server, const std::string& words);
 
 // `the key job is a hash without an expiry, which rlock did not write; if no program needs it:
-// redis-cli -h db1 -p 6379 DEL job`; empty if there is none, or the server does not say.
+// redis-cli -h db1 -p 6379 DEL job`; empty if there is no such key, or the server does not answer.
 std::string blocking_key_text(const Session& session, const lock::LockName& name);
 
-// What such a key adds to an error that names it, `; it is a list without an expiry: redis-cli …`,
-// or to an end that it can have caused, `; the key …`.
+// The text about such a key at the end of an error that names it, `; it is a list without an
+// expiry: redis-cli …`, or of an exit that it may have caused, `; the key …`.
 std::string blocking_key_hint(const Error& error, const Session& session,
                               const lock::LockName& name);
 std::string blocking_key_hint(const run::RunOutcome& outcome, const Session& session,

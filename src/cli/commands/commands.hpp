@@ -8,8 +8,8 @@
 #include "cli/report.hpp"
 #include "cli/session.hpp"
 
-// The commands, a function each. The dispatcher prints the report that it returns; failure() turns
-// an Error into one, or unknown_check() for `check`.
+// The commands, one function each. The dispatcher prints the report that it returns; failure()
+// turns an Error into one, or unknown_check() for `check`.
 namespace rlock::cli {
 
 struct RunSettings;
@@ -33,30 +33,30 @@ Result<Report> config_command(const Invocation& invocation);
 Result<Report> stop_local_command(const Invocation& invocation);
 Result<Report> completion_command(const Invocation& invocation);
 
-// What run_settings() is for `run`.
+// The counterpart of run_settings() for `acquire`.
 Result<RunSettings> acquire_settings(const Invocation& invocation);
 
-// The help as the terminal at fd shows it, with bold headings; unchanged if fd is no terminal, or
-// by NO_COLOR or TERM=dumb.
+// The help for the terminal at fd, with bold headings; unchanged if fd is not a terminal, or if
+// NO_COLOR or TERM=dumb is set.
 std::string shown_help(const std::string& help, int fd);
 
-// Replaces this program by man(1), with the installed page. The error says why it cannot, and where
-// the manual is.
+// Replaces this program by man(1), with the installed page. The error says why that is impossible,
+// and where the manual is.
 Error show_manual();
 
-// What `check` prints where it cannot find out: a line on stdout, and the code 3.
+// What `check` prints if it cannot find out: a line on stdout, and exit code 3.
 Report unknown_check(const Error& error);
 
 // The metrics as a scraper sees them: `rlock_holders{name} gauge`.
 std::vector<std::string> metric_names();
 
-// The names that the program has and the manual promises to keep, a line `KIND<tab>NAME` for each;
-// behind those of options, the version since which the option exists.
+// The names that the program has and the manual promises to keep, one line `KIND<tab>NAME` for
+// each; for options, followed by the version since which the option exists.
 std::string public_names();
 
-// The commands that no help shows, because nobody types them: `__complete WORD...` prints the names
-// of locks for the completion scripts; `--generate WHAT` prints what is committed in completions/
-// and man/. Nothing for other words.
+// The commands that no help shows, because users do not type them: `__complete WORD...` prints the
+// names of locks for the completion scripts; `--generate WHAT` prints the files that are committed
+// in completions/ and man/. Returns nullopt for other words.
 std::optional<int> hidden_command(std::span<const std::string> words);
 
 }  // namespace rlock::cli

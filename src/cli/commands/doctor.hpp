@@ -7,7 +7,7 @@
 #include "lock/lease.hpp"
 #include "redis/doctor.hpp"
 
-// The checks of `rlock doctor`: whether a server is fit to hold locks.
+// The checks of `rlock doctor`: whether a server is suitable for locks.
 namespace rlock::cli {
 
 enum class Grade { ok, warn, fail };
@@ -15,7 +15,7 @@ enum class Grade { ok, warn, fail };
 struct Check {
   std::string name;
   Grade grade = Grade::ok;
-  std::string detail;    // as found; may hold a server's hostile text
+  std::string detail;    // the observation; may contain hostile text from a server
   std::string advice{};  // what to do about it; empty if nothing
 };
 
@@ -24,22 +24,23 @@ struct Diagnosis {
   std::vector<Check> checks;
 };
 
-// Of one server.
+// Diagnoses one server.
 Diagnosis diagnose(const redis::ServerReport& report);
-// Of a group as a whole.
+// Diagnoses a group as a whole.
 Diagnosis diagnose(const redis::GroupReport& report);
 Diagnosis diagnose(const redis::ClusterReport& report);
-// Whether several URLs lead to as many different servers.
+// Checks whether several URLs lead to as many different servers.
 Check independence(const std::vector<redis::ServerReport>& reports);
 
-// Whether a run with this lease survives a failover of the group; nothing if no server says after
-// which time it replaces a master.
+// Checks whether a run with this lease survives a failover of the group. Returns nullopt if no
+// server reports after which time it replaces a master.
 std::optional<Check> outage(const redis::GroupReport& report,
                             const lock::LeaseMonitor::Settings& lease);
 std::optional<Check> outage(const redis::ClusterReport& report,
                             const lock::LeaseMonitor::Settings& lease);
-// Whether a run with this lease survives an outage that a failover ends after `takes`, as `setting`
-// has it; otherwise the shortest --ttl that does, in steps of at least 10 s.
+// Checks whether a run with this lease survives an outage that a failover ends after `takes`,
+// according to `setting`. Otherwise advises the shortest --ttl that does, in steps of at least 10
+// s.
 Check outage(const lock::LeaseMonitor::Settings& lease, Millis takes, const std::string& setting);
 
 }  // namespace rlock::cli

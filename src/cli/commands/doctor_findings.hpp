@@ -11,35 +11,36 @@
 #include "redis/net/url.hpp"
 #include "util/result.hpp"
 
-// What the checks of servers and of groups have in common.
+// What the checks of servers and of groups share.
 namespace rlock::cli {
 
-// The advice of what could not be tested because of another fault.
+// The advice if another failure prevented the test.
 constexpr const char* kFixFirst = "fix what the failed check above reports";
 
-// What a check found.
+// The result of a check.
 struct Finding {
   Grade grade;
   std::string detail;
   std::string advice;
 };
 
-// Nothing if the check does not apply.
+// nullopt if the check does not apply.
 using MaybeFinding = std::optional<Finding>;
 
 Finding graded(Grade grade, std::string detail, std::string advice);
 Finding ok(std::string detail);
 Finding warn(std::string detail, std::string advice);
 Finding fail(std::string detail, std::string advice);
-// The server answers, but not in the words of Redis.
+// The result if the server does not report `what`, as Redis does.
 Finding unreported(const std::string& what);
-// What could not be tested, because `command` failed. `at`: ` at db1:26379`, if there are several.
+// The result if the test was not possible, because `command` failed. `at`: ` at db1:26379`, if
+// there are several servers.
 Finding not_tested(const std::string& command, const Error& error, const std::string& at = "");
 
-// Null if it did not fail.
+// Returns null if the command did not fail.
 const Error* failure_of(const redis::Failures& failures, std::string_view command);
 const char* remedy_for(const Error& error, const char* otherwise);
-// What to know before a command line is run; empty: nothing.
+// A shell comment with what the user has to know before running a command line; empty if nothing.
 std::string comment(const redis::Login& login, std::string text);
 
 Check named(const char* name, const Finding& finding);
@@ -48,7 +49,8 @@ template <class Report>
 struct Row {
   const char* name;
   MaybeFinding (*check)(const Report& report);
-  const char* needs = nullptr;  // the command whose reply is checked: if it failed, that is why not
+  const char* needs =
+      nullptr;  // the command whose reply is checked; if it failed, the check is not possible
 };
 
 template <class Report>

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-// The one description of the exit codes of rlock itself: rlock help, run --help and EXIT STATUS of
+// The only description of rlock's own exit codes. rlock help, run --help and EXIT STATUS of
 // rlock(1) are made from it.
 namespace rlock::cli {
 
@@ -18,7 +18,7 @@ struct ExitCodeRow {
 
 std::span<const ExitCodeRow> exit_codes();
 
-// The number that the word is, if a process can exit with it.
+// The number in `word`, if a process can exit with it.
 std::optional<int> parse_exit_code(std::string_view word);
 
 }  // namespace rlock::cli

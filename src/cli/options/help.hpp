@@ -13,25 +13,26 @@ namespace rlock::cli {
 using Holes = std::map<std::string, std::string, std::less<>>;
 
 // `source` with each `@NAME@` replaced by the text of that hole, without the text's last newline; a
-// NAME is made of letters and spaces. Nothing when a hole has no text.
+// NAME consists of letters and spaces. nullopt if a hole has no text.
 std::optional<std::string> fill_template(std::string_view source, const Holes& holes);
 
 // The texts of --help, made from the options table: at most 80 columns, with a newline at the end.
-// The commands; with HelpLength::full, also the connection options.
+// general_help() lists the commands, and with HelpLength::full also the connection options.
 std::string general_help(HelpLength length);
 // brief: the examples and the common options.
 std::string command_help(CommandId command, HelpLength length);
 
-// The help for a terminal: each heading, a line alone that ends in a colon, is bold.
+// The help for a terminal: each heading, a line that ends in a colon and begins a paragraph, is
+// bold.
 std::string with_bold_headings(std::string_view help);
 
-// What an exit code means and what to do next; without a code, the list of those of rlock itself.
+// What an exit code means and what to do next; without a code, the list of rlock's own codes.
 std::string exit_code_help(std::optional<int> code);
 
-// rlock(1) from its template: `@options COMMAND@` and `@general options@` become lists of options
-// from the table, `@exit status@` that of the exit codes, `@least ACL rule@` becomes `acl_rule`.
-// rlock-stability(7) in the same way: `@option users@` becomes the rows of a table of all options.
-// Nothing when the template has another hole.
+// Fills the template of rlock(1): `@options COMMAND@` and `@general options@` become lists of
+// options from the table, `@exit status@` the list of exit codes, and `@least ACL rule@` becomes
+// `acl_rule`. rlock-stability(7) is made in the same way: `@option users@` becomes the rows of a
+// table of all options. nullopt if the template has another hole.
 std::optional<std::string> manual_page(std::string_view source, std::string_view acl_rule);
 
 }  // namespace rlock::cli

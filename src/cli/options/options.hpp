@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-// The one description of every command and option: the parser, --help, rlock(1), the table in
-// rlock-stability(7) and the completion scripts are all made from it. The rows are in commands.cpp
-// and options.cpp.
+// The only description of every command and option. The parser, --help, rlock(1), the table in
+// rlock-stability(7) and the completion scripts are made from it. The rows are in commands.cpp and
+// options.cpp.
 namespace rlock::cli {
 
 enum class CommandId : uint8_t {
@@ -32,7 +32,7 @@ enum class CommandId : uint8_t {
   completion
 };
 
-// The sets of commands that the rows of the options name.
+// Sets of commands, for the rows of the options.
 constexpr unsigned bit(CommandId id) {
   return 1U << static_cast<unsigned>(id);
 }
@@ -128,32 +128,35 @@ inline constexpr size_t kOptCount = static_cast<size_t>(Opt::version) + 1;
 
 enum class Section : uint8_t { command, general };
 
-// What the value of an option is, by its metavar.
+// The kind of an option's value, derived from its metavar.
 enum class ValueKind : uint8_t { flag, text, word, number, duration };
 
 // What an option of run or acquire is about, in the order in which the help lists the groups.
 enum class Group : uint8_t { waiting, once, lease, processes, output, storage };
 
-// What only some options have.
+// Properties that only some options have.
 struct OptionExtras {
   Group group = Group::waiting;
   char letter = '\0';
-  bool value_optional = false;     // `--supersede`, or with its value behind an equals sign
+  bool value_optional = false;     // given without a value, or with it after an equals sign:
+                                   // `--supersede`, `--supersede=7`
   std::string_view fallback = {};  // the default, as --help shows it
   std::string_view environment = {};
   bool common = false;    // -h lists it; --help lists all
   bool examples = false;  // the metavar lists only some of the valid words
-  // Whether rlock.toml may set it. That applies to every run of a user or of a machine: it must not
-  // change which runs exclude each other, or what their callers rely on.
+  // Whether rlock.toml may set the option. A file applies to every run of a user or of a machine,
+  // so such an option must not change which runs exclude each other, or what callers of rlock rely
+  // on.
   bool in_file = false;
   uint64_t least = 0, most = UINT64_MAX;  // of a number, or a duration in ms
   std::string_view since = "1.0";         // the version from which on the option exists
 };
 struct OptionHead : OptionExtras {
   Opt id;
-  std::string_view name;     // without the dashes; empty: the letter alone
+  std::string_view name;     // without the dashes; empty: the option has only a letter
   std::string_view metavar;  // empty: takes no value
-  // The section of rlock-recipes(7), or what people report (`report: …`): no user, no option.
+  // The section of rlock-recipes(7) that needs the option, or what people report (`report: …`),
+  // because an option without a user is not added.
   std::string_view needed_by;
   unsigned commands;  // which commands take it: bits by CommandId
   Section section;
@@ -165,18 +168,18 @@ struct OptionRow : OptionHead {
   bool takes_value() const { return !metavar.empty(); }
   bool takes_next_word() const { return takes_value() && !value_optional; }
   bool applies_to(CommandId command) const { return (commands & bit(command)) != 0; }
-  // A password must not be on the command line, which every user can read.
+  // False for a password: every user of the host can read the command line.
   bool on_command_line() const { return commands != 0; }
-  // The metavar of a word lists the valid ones: `native|plain|redisson`.
+  // The metavar of a word lists the valid words: `native|plain|redisson`.
   ValueKind kind() const;
 };
 
-// What --help and the manual say about an option of one command.
+// The texts of --help and the manual about an option of one command.
 struct OptionText {
   std::string_view help = {};
   std::string_view fallback = {};
   std::string_view manual = {};
-  // Set where an earlier command has the option with the same texts.
+  // Set if an earlier command has the option with the same texts.
   const CommandRow* same_as = nullptr;
 };
 
@@ -190,7 +193,7 @@ OptionText text_for(const OptionRow& row, CommandId command);
 const OptionRow* find_option(std::string_view name);
 const OptionRow* find_option(char letter);
 
-// `-w`, `--wait`: those that the option has.
+// The spellings that the option has: `-w`, `--wait`.
 std::vector<std::string> spellings(const OptionRow& row);
 
 }  // namespace rlock::cli

@@ -16,13 +16,13 @@
 
 namespace rlock::cli {
 
-// The value of an option that was given without one: of a flag in a configuration file, and of an
+// The value of an option that was given without a value: a flag in a configuration file, or an
 // option whose value is optional.
 inline constexpr const char* kFlagValue = "true";
 
 enum class Source : uint8_t { option, environment, file, fallback };
 
-// What applies to one option. Its value has been checked (values.hpp).
+// The setting of one option. Its value has been checked (values.hpp).
 struct Setting {
   std::vector<std::string>
       words{};  // as on the command line; empty: not set, or a flag that is off
@@ -40,17 +40,17 @@ class Choices {
 
   bool has(Opt id) const { return !(*this)[id].words.empty(); }
   const std::vector<std::string>& all(Opt id) const { return (*this)[id].words; }
-  // Of an option that was given twice, the last value counts, as with getopt.
+  // The last value, if an option was given several times, as with getopt.
   std::optional<std::string> last(Opt id) const {
     return has(id) ? std::optional(all(id).back()) : std::nullopt;
   }
-  // None if the option is absent or was given without its value.
+  // Returns nullopt if the option is absent or was given without its value.
   std::optional<uint64_t> number(Opt id) const { return value<uint64_t>(id); }
   std::optional<Millis> duration(Opt id) const { return value<Millis>(id); }
-  // A password that is not used because its source names another server: says for which it is.
+  // Why a password is not used: its source names another server, which this text names.
   const std::string& unused_login() const { return unused_login_; }
   void set_unused_login(std::string text) { unused_login_ = std::move(text); }
-  // Given on the command line.
+  // Whether the option was given on the command line.
   bool is_flag(Opt id) const { return (*this)[id].source == Source::option; }
 
  private:
@@ -67,7 +67,7 @@ struct Invocation {
   CommandId command;
   Choices choices;
   std::vector<std::string> names;                        // before `--`
-  std::optional<std::vector<std::string>> after_dashes;  // none without a `--`
+  std::optional<std::vector<std::string>> after_dashes;  // nullopt if there is no `--`
 };
 
 struct NoCommand {};                              // `rlock` alone
@@ -77,7 +77,7 @@ struct Help {
   HelpLength length = HelpLength::full;
 };
 struct ExitCodeHelp {
-  std::optional<int> code;  // none: the list of all
+  std::optional<int> code;  // nullopt: the list of all codes
 };
 struct ManualPage {};  // `rlock help --man`
 struct Version {
@@ -86,17 +86,18 @@ struct Version {
 using CommandLine = std::variant<Invocation, NoCommand, Help, ExitCodeHelp, ManualPage, Version>;
 
 // Parses the words after the program's name. ErrorKind::usage for an unknown word (the error
-// suggests the most similar known one) and for a missing value. Everything after the first `--` is
-// kept byte for byte.
+// suggests the most similar known one) and for a missing value. Keeps everything after the first
+// `--` byte for byte.
 Result<CommandLine> parse(std::span<const std::string> words);
 
-// The command that the words name, even if parse() rejects the rest of them.
+// The command in the words, even if parse() rejects the rest of them.
 std::optional<CommandId> named_command(std::span<const std::string> words);
 
-// Whether an error of parse() itself is to be printed as JSON too.
+// Whether an error of parse() itself has to be printed as JSON too.
 bool asks_for_json(std::span<const std::string> words);
 
-// Insertions, deletions, replacements and swapped neighbours between the two, in bytes.
+// The number of insertions, deletions, replacements and swapped neighbours between the two, in
+// bytes.
 size_t edit_distance(std::string_view a, std::string_view b);
 
 // The candidate that a mistyped word most likely meant, if one is similar enough.

@@ -8,30 +8,31 @@
 #include "cli/output/record.hpp"
 #include "cli/output/view.hpp"
 
-// Runs that wait for each other: each holds a lock for which the next run waits. Considers only
-// exclusive locks of one server.
+// Finds runs that wait for each other: each holds a lock for which the next run waits. Considers
+// only exclusive locks of one server.
 namespace rlock::cli {
 
-// The run of `hold`, which waits for `waits_for` inside of it.
+// The run that holds `hold`, in which it waits for `waits_for`.
 struct BlockedHolder {
   Hold hold;
   std::string who;  // `root@web2 (pid 812)`, printable
   std::string waits_for;
-  std::string waiter;  // its owner there
+  std::string waiter;  // its owner in that queue
 
   bool operator==(const BlockedHolder&) const = default;
 };
 
-// What is known of a lock, with its waiters; none where it cannot be read.
+// Reads a lock with its waiters; nullopt if it cannot be read.
 using ReadLock = std::function<std::optional<lock::Snapshot>(const lock::LockName&)>;
 
-// How the holder of `wanted` waits, perhaps for others who wait, for one of `held`: from the holder
-// of `wanted` on. Empty: it does not, or nobody could say so.
+// The chain by which the holder of `wanted` waits for one of `held`, directly or through other
+// waiting runs, starting with the holder of `wanted`. Empty if it does not, or if a lock could not
+// be read.
 std::vector<BlockedHolder> find_deadlock(const ReadLock& read, const Hold& wanted,
                                          const std::vector<Hold>& held);
 
-// Whether the holder of the lock waits, inside of another lock, for one of its waiters: as
-// LockView::deadlock.
+// The text for LockView::deadlock: whether the holder of the lock waits, inside another lock, for
+// one of its waiters.
 std::string deadlock_of(const ReadLock& read, const LockView& lock);
 
 // `"b" is held by root@web2 (pid 812), which waits for "a"`

@@ -15,25 +15,25 @@
 // whatever a server sent.
 namespace rlock::cli {
 
-// One line: `content`, with the version of its form in front.
+// One line: `content`, preceded by the version of its form.
 std::string document(const nlohmann::ordered_json& content);
 
-// `free`: how many free locks are not in the list, where only those in use are.
+// `free`: the number of free locks that the list leaves out, if it contains only locks in use.
 std::string status_json(const std::vector<LockView>& locks, std::optional<uint64_t> free = {});
 
-// What --remove or --first did.
+// The result of --remove or --first.
 struct QueueChange {
   const char* done;                  // `removed` or `moved`
-  std::optional<std::string> owner;  // none where that owner did not wait
+  std::optional<std::string> owner;  // nullopt if that owner was not waiting
 };
-// `name`: none of all locks that are waited for. `change`: none where no such option was given.
-// Over several servers each waiter has the number of those where it waits.
+// `name`: nullopt for all locks with waiters. `change`: nullopt if no such option was given. Over
+// several servers each waiter has the number of servers at which it waits.
 std::string queue_json(const std::optional<lock::LockName>& name, std::span<const QueueView> queues,
                        const std::optional<QueueChange>& change = {}, uint64_t servers = 1);
 
 std::string force_unlock_json(const lock::LockName& name, const lock::Forced& forced);
 
-// `left`: until the lease ends.
+// `left`: until the lease expires.
 std::string acquire_json(const lock::AcquireCall& claim, lock::Token token, uint64_t slot,
                          Millis left, lock::ServerTime since);
 
@@ -43,34 +43,34 @@ std::string renew_json(const lock::RenewCall& call, Renewed renewed, Millis left
 
 std::string release_json(const lock::ReleaseCall& call);
 
-// `commit`: empty where it is unknown. `form`: of stored locks.
+// `commit`: empty if unknown. `form`: the form of stored locks.
 std::string version_json(std::string_view version, std::string_view commit, uint64_t form);
 
 std::string forget_json(const lock::ForgetCall& call, const lock::Forgotten& forgotten);
 
-// `name`: none of all locks.
+// `name`: nullopt for all locks.
 std::string history_json(const std::optional<lock::LockName>& name, const History& history);
 
-// A difference between two looks of `watch`. gone: the lock is no longer listed.
+// A difference between two readings of `watch`. gone: the lock is no longer listed.
 enum class ChangeKind { seen, changed, gone };
 struct Change {
   ChangeKind kind = ChangeKind::changed;
   std::string name;
-  std::vector<std::string_view> fields;  // of `lock`, that differ
-  std::optional<LockView> lock;          // none where it is gone
+  std::vector<std::string_view> fields;  // the fields of `lock` that differ
+  std::optional<LockView> lock;          // nullopt if the lock is gone
 };
 // `time`: this host's wall clock.
 std::string change_json(const Change& change, lock::ServerTime time);
-// That the server no longer answers, and why; without `why`, that it does again.
+// Reports that the server no longer answers, and why; without `why`, that it answers again.
 std::string server_change_json(const std::string& server, const std::optional<Error>& why,
                                lock::ServerTime time);
 
-// The lock and the owner that an error is about, as far as they are known.
+// The lock and the owner that an error is about, if known.
 struct Subject {
   std::optional<std::string> name{};
   std::optional<std::string> owner{};
 };
-// Exit code and kind, if they differ from those of the error. `obstacle`: why the lock is busy.
+// The exit code and kind, if they differ from those of the error. `obstacle`: why the lock is busy.
 struct ErrorDetails {
   std::optional<int> code{};
   std::string_view kind{};
@@ -84,14 +84,14 @@ struct LoggedEvent {
   std::string_view event{};
   int64_t t_ns = 0;
   lock::ServerTime time{};  // this host's wall clock
-  Record run{};             // who runs what
+  Record run{};             // the run and its command
   std::string_view server{};
   std::string_view name{};
   std::string_view owner{};
   lock::Token token{};
-  std::optional<Millis> waited{};  // from the start until the lock was acquired, or was given up
-  std::optional<Millis> held{};    // since it was acquired
-  std::optional<int> exit_code{};  // of the command, with `exited`
+  std::optional<Millis> waited{};  // from the start until the lock was acquired, or rlock gave up
+  std::optional<Millis> held{};    // since the lock was acquired
+  std::optional<int> exit_code{};  // of the command, in `exited`
   std::optional<int> signal{};
   std::string_view detail{};
 };

@@ -11,17 +11,18 @@ namespace rlock::cli {
 // `"nightly"`
 std::string in_quotes(std::string_view text);
 
-// `"nightly": ` in front of a text that does not name the lock yet.
+// Puts `"nightly": ` in front of a text that does not name the lock yet.
 std::string naming(std::string_view name, const std::string& text);
 
-// The NAME at the end of a command line that a message names: `nightly`, `'a b'`, `-- --all`.
+// The NAME at the end of a command line in a message: `nightly`, `'a b'`, `-- --all`.
 std::string typed_name(std::string_view name);
 
 struct Record;
-// `alice@web1 (pid 4711)`; the owner id where the record has neither user nor host.
+// `alice@web1 (pid 4711)`; the owner id if the record has neither user nor host.
 std::string process_phrase(const Record& record, const std::string& owner);
 
-// `for 2m3s` suffices in a line that is kept up to date; elsewhere `, since` a time follows.
+// duration: `for 2m3s`, for a line that is kept up to date. start: followed by `, since` and a
+// time.
 enum class TimeStyle { duration, start };
 
 // `held by alice@web1 (pid 4711) for 2m3s: make deploy (reason: release 7)`, or `for 2m3s, since
@@ -33,41 +34,41 @@ std::string holder_phrase(const lock::Holder& holder, TimeStyle style = TimeStyl
 // `closed until 2026-11-23T16:00:00Z by ann@ops1: database upgrade`
 std::string closure_phrase(const lock::Closure& closure);
 
-// One of these two; `held by another client` if the obstacle is unknown.
+// A holder_phrase() or a closure_phrase(); `held by another client` if the obstacle is unknown.
 std::string obstacle_phrase(const std::optional<lock::Obstacle>& obstacle,
                             TimeStyle style = TimeStyle::start, std::optional<Millis> usual = {});
 
-// `, by alice@web1`, of a record; empty when nothing is known.
+// `, by alice@web1`, from a record; empty if it names no one.
 std::string by_phrase(std::string_view record);
 
-// `alice@web1, usually 4m, about 2m left`; empty where nothing is known of what to expect.
+// `alice@web1, usually 4m, about 2m left`; empty if the expected end is unknown.
 std::string brief_holder_phrase(const lock::Holder& holder, std::optional<Millis> usual);
 
 // `by bob@web2 (owner 6f1c…, since 2026-11-21T02:53:00Z)`
 std::string taker_phrase(const lock::Holder& holder);
 
-// ` (nobody has held it since)`; empty where the server does not know.
+// ` (no other client has held it since)`; empty if the server does not know.
 std::string since_phrase(lock::LaterHolder since);
 
 // `by web3 40m ago, at 2026-11-21T02:53:00Z (took 4m10s), with the KEY "v17": ./migrate`; with
-// --once-per `for day 2026-11-21` in the place of the KEY.
+// --once-per `for day 2026-11-21` instead of the KEY.
 std::string done_phrase(const lock::AlreadyDone& done, const std::optional<lock::Once>& once,
                         lock::ServerTime now);
 
-// `; warning: …` where the host that did the work of a day, a week or a month has another time zone
-// than this one, which may then do it again. Their offsets are compared at the instant at which
-// that host asked, so that summer time is no difference. Empty otherwise.
+// `; warning: …` if the host that did the work of a day, a week or a month has another time zone
+// than this host, which may then do the work again. Compares their offsets at the instant at which
+// that host asked, so that summer time makes no difference. Empty otherwise.
 std::string zone_warning(const lock::AlreadyDone& done, const std::optional<lock::Once>& once);
 
-// What superseded a run with this number, or with none: `number 57 of ci@runner7 (pid 812), which
-// was granted the lock 3d ago, at 2026-11-21T02:53:00Z`.
+// The run that superseded this one, with its number, if any: `number 57 of ci@runner7 (pid 812),
+// which was granted the lock 3d ago, at 2026-11-21T02:53:00Z`.
 std::string newer_phrase(const lock::Superseded& newer, lock::ServerTime now);
 
-// What became of a lease: `it was taken by …`, `it was broken by bob@ops: host is gone`.
+// How a lease was lost: `it was taken by …`, `it was broken by bob@ops: host is gone`.
 std::string lost_phrase(const lock::Lost& lost);
 
-// Every time that rlock shows is in UTC. All are empty for 0 (unknown) and for years outside
-// 1970-9999, which only a broken or hostile server sends.
+// rlock shows every time in UTC. All functions return an empty text for 0 (unknown) and for years
+// outside 1970-9999, which only a broken or hostile server sends.
 
 // For programs, in RFC 3339 with milliseconds: `2026-11-21T02:53:00.123Z`.
 std::string rfc3339(lock::ServerTime time);
@@ -75,13 +76,13 @@ std::string rfc3339(lock::ServerTime time);
 // For people, rounded down to the second: `2026-11-21T02:53:00Z`.
 std::string utc_time(lock::ServerTime time);
 
-// `1.500`, of a time that is not negative.
+// `1.500`, for a time that is not negative.
 std::string in_seconds(Millis time);
 
-// `40m ago, at 2026-11-21T02:53:00Z`; without the age where `now` is unknown.
+// `40m ago, at 2026-11-21T02:53:00Z`; without the age if `now` is unknown.
 std::string age_and_time(lock::ServerTime time, lock::ServerTime now);
 
-// This host's clock: for output to people, never for deadlines.
+// This host's clock, for output to people, never for deadlines.
 lock::ServerTime wall_clock();
 
 }  // namespace rlock::cli

@@ -11,12 +11,12 @@
 // Text for people: lines of at most `width` characters, printable whatever a server sent.
 namespace rlock::cli {
 
-// What a table shows of a lock: its first holder, else its closure.
+// The cells of a lock in a table: its first holder, or else its closure.
 struct LockCells {
   std::string name, state, who = "-", pid = "-";  // `+2` behind `who`: further holders
   std::optional<Millis> held{};
-  std::string waiting = "-";  // how many, where the format has a queue
-  // In front of the command: that there is a deadlock, and what the state does not say.
+  std::string waiting = "-";  // the number of waiters, if the format has a queue
+  // Remarks in front of the command: a deadlock, and what the state does not say.
   std::string deadlock{}, remark{};
   std::string command{};  // with the reason, if one was given; or why the lock could not be read
 };
@@ -25,13 +25,13 @@ LockCells lock_cells(const LockView& lock);
 // One line for each lock.
 std::string status_table(const std::vector<LockView>& locks, size_t width);
 
-// A lock in full, a few lines for each holder.
+// A lock in full, with several lines for each holder.
 std::string lock_details(const LockView& lock, size_t width);
 std::string holder_details(const lock::Holder& holder, size_t width);
 
 enum class NameColumn { hidden, shown };  // of one lock, of several
 
-// `servers`: how many a quorum has; a waiter that only some of them know is marked.
+// `servers`: the number of servers of a quorum; waiters that only some of them know are marked.
 std::string queue_table(std::span<const QueueView> queues, NameColumn name_column, size_t width,
                         uint64_t servers = 1);
 

@@ -8,13 +8,13 @@
 
 #include "cli/options/parse.hpp"
 
-// One configuration file.
+// Reads one configuration file.
 namespace rlock::cli {
 
-// What one source sets: the command line, the environment, or a file.
+// The settings of one source: the command line, the environment, or a file.
 using Layer = std::vector<std::pair<Opt, Setting>>;
 
-// Three options for one setting.
+// Whether the option is one of three for the same setting, the password.
 constexpr bool is_password(Opt id) {
   return id == Opt::password || id == Opt::password_file || id == Opt::password_command;
 }
@@ -25,11 +25,12 @@ constexpr bool is_password(Opt id) {
 // outside its range; never with a part of a password.
 Result<Layer> parse_config(const std::string& path, std::string_view text);
 
-// Whose file it is: who may write and read it depends on that.
+// The origin of a file, which decides which users may write and read it.
 enum class Origin { user, machine, named };
 
-// None: this default file does not exist. ErrorKind::denied: this user may not read the machine's;
-// ErrorKind::config names file and line: cannot be read, not safe against other users, not valid.
+// nullopt: this default file does not exist. ErrorKind::denied: this user may not read the
+// machine's file; ErrorKind::config, with file and line: it cannot be read, is not safe against
+// other users, or is not valid.
 Result<std::optional<Layer>> load_config(const std::string& path, Origin origin);
 
 }  // namespace rlock::cli

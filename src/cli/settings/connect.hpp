@@ -24,19 +24,19 @@ Status check_format(const Choices& choices);
 // Whether only the native format supports the option.
 bool is_native_only(Opt option);
 
-// --owner, where it was given: without --format any text, since the lock may be another client's;
-// with it, an owner of that format.
+// The value of --owner, if given: without --format any text, because the lock may belong to another
+// client; with --format an owner of that format.
 Result<std::optional<lock::Owner>> owner_choice(const Choices& choices);
 
-// Overwrites the passwords in the command line and the environment where /proc shows them, for this
-// process and those that it forks; the words, the command's too, must have been copied. getenv()
-// finds them as before.
+// Overwrites the passwords in the command line and the environment, which /proc shows, for this
+// process and those that it forks. The words, including the command's, must have been copied
+// before. getenv() still finds the passwords.
 void hide_passwords(std::span<char*> words);
 
-// Of --url and --prefix, what only a look at the value shows: that it is wrong.
+// Checks the values of --url and --prefix.
 Status check_connection_setting(Opt id, const std::vector<std::string>& words);
 
-// Where to connect and as which user. ErrorKind::config when no server is given or the password
+// The server and the user to connect as. ErrorKind::config if no server is given or the password
 // file cannot be read, ErrorKind::usage for a bad value.
 Result<redis::OpenOptions> connection_options(const Choices& choices);
 

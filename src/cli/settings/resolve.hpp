@@ -11,38 +11,39 @@
 // Settings are resolved once: command line over environment over files over defaults.
 namespace rlock::cli {
 
-// getenv(3), or a test's.
+// getenv(3), or a test's function.
 using Getenv = const char* (*)(const char*);
 const char* system_getenv(const char* name);
 
-// The files that are read if neither --config nor RLOCK_CONFIG names one: first the user's, which
-// takes precedence, then the machine's.
+// The files that rlock reads if neither --config nor RLOCK_CONFIG names one: first the user's,
+// which takes precedence, then the machine's.
 std::vector<std::string> default_config_files(Getenv getenv);
 
 using Warnings = std::vector<std::string>;
 
-// The variables that a command finds: rlock sets each of them, or removes it.
+// The variables in a command's environment: rlock sets or removes each of them.
 std::span<const std::string_view> command_variables();
 
-// Those that an option reads.
+// The variables that an option reads.
 std::vector<std::string_view> variables_of(const OptionRow& row);
 
-// Variables of the environment that look like settings of rlock and are none.
+// Variables that look like settings of rlock but are not.
 struct UnknownVariables {
-  std::vector<std::string> names;  // that begin with RLOCK_
-  Warnings warnings;  // of those within two letters of a setting that is not set; none inside a run
+  std::vector<std::string> names;  // names that begin with RLOCK_
+  Warnings
+      warnings;  // about names within two letters of a setting that is not set; none inside a run
 };
 UnknownVariables unknown_variables(std::span<const std::string> names);
 std::vector<std::string> environment_names();
 
-// A sentence for each thing that the environment or a file sets and no run uses: a login for
-// another server, and variables that rlock does not know.
+// A sentence for each setting of the environment or a file that no run uses: a login for another
+// server, and variables that rlock does not know.
 std::vector<std::string> ignored_settings(const Choices& choices);
 
-// Completes the choices of the command line from the environment and the files. With --config or
-// RLOCK_CONFIG rlock reads only that file, and it must exist. A default file may be missing; the
-// machine's, the last of them, is skipped with a warning if this user may not read it and a server
-// is named elsewhere. Warns of a password in --url. ErrorKind::usage: a bad value in the
+// Completes the settings of the command line from the environment and the files. With --config or
+// RLOCK_CONFIG rlock reads only that file, and it must exist. A default file may be missing. The
+// machine's file, which is the last one, is skipped with a warning if this user may not read it and
+// another source names a server. Warns of a password in --url. ErrorKind::usage: a bad value in the
 // environment, or settings of one source that exclude each other; ErrorKind::config: a file cannot
 // be used.
 Result<Warnings> resolve(Invocation& invocation, Getenv getenv,

@@ -8,38 +8,39 @@
 #include "cli/output/json.hpp"
 #include "lock/inspector.hpp"
 
-// What `rlock watch` knows of the locks, and how it asks the server. Time comes in as a value.
+// What `rlock watch` knows about the locks, and how it asks the server. Callers pass the time as a
+// value.
 namespace rlock::cli {
 
-// One lock, as it was last seen.
+// One lock, as it was last read.
 struct WatchedLock {
   lock::LockName name;
-  bool named;                                // by the user: shown even when it is free
-  std::optional<LockView> lock{};            // none: not seen yet
-  TimePoint at = TimePoint::min();           // when it was asked about
-  std::optional<TimePoint> free_since{};     // when it was first seen free
+  bool named;                      // whether the user named it: then it is shown even if it is free
+  std::optional<LockView> lock{};  // nullopt: not read so far
+  TimePoint at = TimePoint::min();           // when its last reading was requested
+  std::optional<TimePoint> free_since{};     // when it was first found free
   std::optional<Millis> usual{};             // the median of its successful runs
-  std::optional<lock::Token> usual_token{};  // the run for which that was read
+  std::optional<lock::Token> usual_token{};  // the run for which `usual` was read
 };
 
 class WatchModel {
  public:
   explicit WatchModel(Selection selection);
 
-  // Names that a page of the listing has; those that nobody wants are left out.
+  // Adds the locks in use on a page of the listing, as far as the user selected them.
   void add(const lock::NamesPage& page);
-  // A look at one lock. What has changed since the last one.
+  // Takes the reading of one lock. Returns what has changed since the previous reading.
   std::optional<Change> see(const std::string& name, LockView lock, TimePoint asked_at);
-  // Which of the locks that were seen, with their waiters, are part of a deadlock.
+  // Marks which of the locks that were read with their waiters are part of a deadlock.
   void mark_deadlocks();
-  // `runs` in any order; the history of the run that now holds the lock.
+  // Takes the history of a lock, for the run that holds it now; `runs` in any order.
   void learn(const std::string& name, const lock::HistoryRows& runs);
   // Drops locks of the listing that have been free for a while.
   std::vector<Change> drop_free(TimePoint now);
 
   const Selection& selection() const { return selection_; }
   const std::map<std::string, WatchedLock>& locks() const { return locks_; }
-  // Those with a line in the table, in its order.
+  // The locks with a line in the table, in its order.
   std::vector<const WatchedLock*> shown() const;
   const WatchedLock* find(const std::string& name) const;
 
@@ -48,35 +49,36 @@ class WatchModel {
   std::map<std::string, WatchedLock> locks_;
 };
 
-// Which fields of a lock differ, by their names in status --json; all of them at the first look.
+// Which fields of a lock differ, by their names in status --json; all of them at the first reading.
 std::vector<std::string_view> changed_fields(const std::optional<LockView>& before,
                                              const LockView& after);
 
-// What is on the screen, and therefore asked first.
+// What is on the screen, which is therefore read first.
 struct OnScreen {
-  std::vector<std::string> visible{};   // names with a line
+  std::vector<std::string> visible{};   // names with a line on the screen
   std::optional<std::string> opened{};  // the lock whose queue is shown
-  uint64_t waiters = 0;                 // how many of that queue
+  uint64_t waiters = 0;                 // how many waiters of that queue
   bool estimates = false;               // whether expected ends are shown
 };
 
-// No server answers, or it refuses.
+// An outage: no server answers, or it refuses.
 struct Outage {
   Error why;
-  TimePoint since;  // the last answer; the first try where there was none
+  TimePoint since;  // the last answer, or the first try if there was none
   TimePoint next_try;
   int tries = 1;
 };
 
-// What is known of the server, or of those of a quorum.
+// What is known about the server, or about those of a quorum.
 struct ServerState {
   std::optional<TimePoint> last_answer{};
   std::optional<Outage> outage{};
-  std::vector<lock::SilentServer> silent{};  // though a majority answers
+  std::vector<lock::SilentServer> silent{};  // servers that do not answer although a majority does
 };
 
-// Asks the server, rarely: each second one batch of at most 100 locks, and one page of the listing
-// or one history; beyond 20 locks three of these. One request in flight. Time comes in as a value.
+// Asks the server at a low rate: each second one batch of at most 100 locks, and one page of the
+// listing or one history; for more than 20 locks three of these. One request is in flight at a
+// time. Callers pass the time as a value.
 class WatchClient {
  public:
   struct Options {
@@ -90,13 +92,13 @@ class WatchClient {
   // Starts the request that is due, unless one is in flight.
   void start_due(TimePoint now, const OnScreen& screen);
   lock::Request* in_flight() const;
-  // When the request in flight is given up, or else when the next one is due.
+  // When the request in flight is given up, or otherwise when the next one is due.
   TimePoint due() const;
-  // Ends the request in flight, which is done or overdue. What has changed.
+  // Ends the request in flight, which is done or overdue. Returns what has changed.
   std::vector<Change> finish(TimePoint now);
 
   const ServerState& server() const { return server_; }
-  // Whether the listing has been read to its end once, and each lock of it.
+  // Whether the listing, and each lock in it, has been read once to the end.
   bool is_complete() const;
 
  private:

@@ -7,20 +7,20 @@
 
 #include "cli/watch/client.hpp"
 
-// The screen of `rlock watch` without its terminal: keys, the place of the user, lines. Pure: the
-// same input makes the same lines.
+// The screen of `rlock watch` without its terminal: keys, cursor, lines. Pure functions: the same
+// input makes the same lines.
 namespace rlock::cli {
 
 enum class Key { up, down, page_up, page_down, first, last, enter, back, redraw, quit };
 
-// What a terminal sends, as keys. A sequence may come in pieces; others than these keys' are
-// skipped.
+// Converts what a terminal sends to keys. A sequence may come in pieces; sequences of other keys
+// are skipped.
 class KeyReader {
  public:
   std::vector<Key> feed(std::string_view bytes);
   // Whether an escape waits for the rest of its sequence.
   bool is_pending() const { return !pending_.empty(); }
-  // No more came: it was the Escape key.
+  // Call if nothing more came: it was the Escape key.
   std::vector<Key> flush();
 
  private:
@@ -35,14 +35,14 @@ struct Cursor {
   size_t opened_top = 0;
 };
 
-// `names`: the lines of the table, sorted. `page`: how many of them fit on the screen.
+// `names`: the lines of the table, sorted. `page`: how many lines fit on the screen.
 Cursor moved(Cursor cursor, Key key, const std::vector<std::string>& names, size_t page);
-// Puts the cursor on a line that exists, and that line on the screen.
+// Moves the cursor to an existing line, and that line onto the screen.
 Cursor settled(Cursor cursor, const std::vector<std::string>& names, size_t page);
 
 enum class LineStyle { plain, title, selected, faint, alarm };
 struct Line {
-  std::string text;  // printable, at most as many columns as the screen has
+  std::string text;  // printable, at most as many columns as the screen
   LineStyle style = LineStyle::plain;
 
   bool operator==(const Line&) const = default;
@@ -51,21 +51,21 @@ struct Line {
 struct FrameInput {
   const WatchModel& model;
   const ServerState& state;
-  bool complete = true;  // the listing has been read once
+  bool complete = true;  // whether the listing has been read once
   std::string server{};
-  Cursor cursor{};  // settled
+  Cursor cursor{};  // from settled()
   size_t columns = 80;
   size_t rows = 24;
   TimePoint now{};
 };
 
-// How many locks fit below what is said of the server.
+// How many locks fit below the lines about the server.
 size_t page_of(const FrameInput& input);
 // The names of the lines of the table, sorted.
 std::vector<std::string> table_names(const WatchModel& model);
 
-// The table, or the queue of the lock that the cursor has opened. `rows` lines at most. The
-// cursor's opened_top is brought back to the last line that there is.
+// The table, or the queue of the lock that the cursor has opened; at most `rows` lines. Moves the
+// cursor's opened_top back to the last existing line.
 std::vector<Line> frame(FrameInput& input);
 
 }  // namespace rlock::cli
