@@ -1,4 +1,5 @@
-// BackgroundRenewer runs in `rlock acquire`, the rest in the process that it leaves behind.
+// BackgroundRenewer runs in `rlock acquire`; everything else runs in the process that it leaves
+// behind.
 
 #include "run/background_renewer.hpp"
 
@@ -22,21 +23,21 @@
 namespace rlock::run {
 namespace {
 
-// The lock that it is to renew, as it comes over the socket.
+// The lock that the renewer has to renew, as it comes over the socket.
 struct HandOff {
   lock::Token token{};
   uint64_t slot = 0;
   TimePoint granted_at{};
   lock::GrantReach reach = lock::GrantReach::everywhere;
-  std::array<char, 32> owner{};  // its digits
+  std::array<char, 32> owner{};  // the digits of the owner id
 };
 static_assert(std::is_trivially_copyable_v<HandOff>);
 
-// What a background renewer has to do, and with what.
+// The task of a background renewer, and the means for it.
 struct BackgroundRenewerTask {
   const lock::AcquireCall& claim;
   const util::ProcessHandle& watched;
-  const std::optional<util::ProcessHandle> parent;  // of that process
+  const std::optional<util::ProcessHandle> parent;  // of the watched process
   const lock::MakeServer& make_server;
   Signals& signals;
   const DescribeNotice& describe;
@@ -44,7 +45,8 @@ struct BackgroundRenewerTask {
 
 using namespace std::chrono_literals;
 
-// The link of a descriptor belongs to the process's user, and has the permissions of its mode.
+// Whether this user may write to the descriptor behind `link`: the link belongs to the process's
+// user, and has the permissions of the descriptor's mode.
 bool ours_to_write(const char* link) noexcept {
   struct stat info {};
   return lstat(link, &info) == 0 && S_ISLNK(info.st_mode) && info.st_uid == geteuid() &&
@@ -57,10 +59,10 @@ bool takes_lines(int fd) noexcept {
          (S_ISREG(info.st_mode) || S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode));
 }
 
-// Writes a line to the stderr of another process of ours, where that is still open: as much as a
-// file, a pipe or a terminal takes at once. Opened only for this: a descriptor that stays open
-// would delay every process that waits for the end of that pipe. Nothing is opened for another
-// user's process, because that user chose the file.
+// Writes a line to the stderr of another process of this user, if that is still open: as much as a
+// file, a pipe or a terminal accepts immediately. Opens it only for this line, because a descriptor
+// that stays open would delay every process that waits for the end of that pipe. Opens nothing for
+// another user's process, because that user chose the file.
 void write_to_stderr_of(pid_t pid, std::string_view line) noexcept {
   if (!util::proc_is_ours()) return;
   const std::string link = util::format("/proc/{}/fd/2", pid);
@@ -99,7 +101,7 @@ class BackgroundRenewerProcess {
     if (!renewer || !(*renewer)->start()) return;
     if (send(line_.get(), "r", 1, MSG_NOSIGNAL) != 1) kept_ = false;
     RenewalEnd end = watch(lease, **renewer);
-    (*renewer)->stop();  // before the release: a renewal in flight would bring the lock back
+    (*renewer)->stop();  // before the release: a renewal in flight would restore the lock
     if (end == RenewalEnd::lost) return;
     const TimePoint deadline = lease.view().deadline;
     if (end == RenewalEnd::process_ended) report_early_end(hand_off.granted_at, deadline);
@@ -145,8 +147,8 @@ class BackgroundRenewerProcess {
     }
   }
 
-  // A broken lock stays held until the holder confirms, unless the operator freed it immediately:
-  // nothing stops the steps, so the next holder waits for their process, or for the lease.
+  // A broken lock stays held until the holder confirms, unless the operator freed it immediately.
+  // rlock stops no steps, so the next holder waits for their process, or for the lease.
   bool handle_loss(const lock::Lost& lost, Nanos left) {
     if (lost.how != lock::LostHow::forced) {
       if (lost.how != lock::LostHow::released) report(LeaseEnd{lost, {}});
@@ -160,8 +162,8 @@ class BackgroundRenewerProcess {
     return counts != false;
   }
 
-  // Whether the lock, which an operator broke, is still ours until that is confirmed. nullopt: no
-  // server answered.
+  // Whether the server still counts the lock, which an operator broke, as held by this owner,
+  // because the break is not confirmed. nullopt: no server answered.
   std::optional<bool> still_counts() const {
     auto inspector = task_.make_server();
     lock::SystemPoller poller;
@@ -178,9 +180,9 @@ class BackgroundRenewerProcess {
     write_to_stderr_of(task_.watched.pid(), task_.describe(notice));
   }
 
-  // If each step is a process of its own, the lock would be lost silently. A process that lived
-  // for longer has done its work. Reports nothing if the lock was released just before the end of
-  // the process: the server knows.
+  // If each step is a process of its own, the lock would be lost silently. A process that lived for
+  // longer has done its work. Reports nothing if the lock was released just before the process
+  // exited; the server knows that.
   void report_early_end(TimePoint granted_at, TimePoint deadline) const {
     constexpr Millis kTooShortForSteps{2000};
     const TimePoint now = BootClock::now();
@@ -200,14 +202,14 @@ class BackgroundRenewerProcess {
     return task_.watched.fd() < 0 ? Nanos(timing::kWatchLook) : Nanos(1h);
   }
 
-  // A signal stops nothing: a signal to all processes of a job reaches its steps too, which may
-  // clean up for a while, and need the lock for that.
+  // A signal does not stop the renewer: a signal to all processes of a job reaches its steps too,
+  // which may clean up for a while, and need the lock for that.
   void await_change(const Renewer& renewer, TimePoint until) {
     std::array<pollfd, 4> fds{{{task_.signals.fd(), POLLIN, 0},
                                {renewer.fd(), POLLIN, 0},
                                {task_.watched.fd(), POLLIN, 0},
                                {line_.get(), POLLIN, 0}}};
-    if (broken_) fds[1].fd = -1;  // known
+    if (broken_) fds[1].fd = -1;  // known already
     util::poll_until(fds, until);
     if (fds[3].revents != 0) read_caller();
     while (task_.signals.next_number() != 0) continue;
@@ -219,7 +221,7 @@ class BackgroundRenewerProcess {
     line_.reset();
   }
 
-  // Nobody waits for this: it may take as long as the lease.
+  // No caller waits for this, so it may take as long as the lease.
   void release(TimePoint deadline) const {
     auto store = task_.make_server();
     lock::ReleaseCall call{claim_.name, claim_.owner};
@@ -231,26 +233,26 @@ class BackgroundRenewerProcess {
   const BackgroundRenewerTask& task_;
   lock::AcquireCall claim_;  // with the owner under which the lock was granted
   util::Fd line_;
-  bool kept_ = true;     // until the caller is gone without keep()
+  bool kept_ = true;     // false once the caller is gone without keep()
   bool broken_ = false;  // by an operator
-  Millis survives_{0};   // of LeaseEnd
+  Millis survives_{0};   // LeaseEnd::survives
 };
 
-// The background renewer after its fork. `line` brings a HandOff, is answered with a byte once the
-// renewals are under way, and then brings another byte; if it ends before that one: release. The
-// process exits without an answer when the watched process has ended. Forked from a process with
-// one thread, so it may do anything but return.
+// The background renewer after its fork. `line` brings a HandOff, which is answered with a byte
+// once the renewals are running, and then another byte; if `line` ends before that byte, the
+// renewer releases the lock. It exits without an answer if the watched process has exited. It may
+// do anything but return, because it is forked from a process with one thread.
 void background_renewer_process(const BackgroundRenewerTask& task, util::Fd line) noexcept {
   util::close_inherited_descriptors();
-  util::ask_guards_for_exemption();               // a run around it may end before
+  util::ask_guards_for_exemption();               // an outer run may end before this process
   dup3(STDOUT_FILENO, STDERR_FILENO, O_CLOEXEC);  // /dev/null by now
-  // It must not keep a file system from being unmounted. There is always a root.
+  // Leaves the current folder, so that its file system can be unmounted. / always exists.
   [[maybe_unused]] int moved = chdir("/");
   BackgroundRenewerProcess(task, std::move(line)).run();
   _exit(0);
 }
 
-// A process that init has adopted has no parent to report to.
+// Returns nullopt for a process that init has adopted, which has no parent to report to.
 std::optional<util::ProcessHandle> parent_of(pid_t pid) {
   auto stat = util::proc_is_ours() ? util::read_stat(pid) : std::nullopt;
   if (!stat || stat->parent <= 1) return std::nullopt;
@@ -275,7 +277,7 @@ Result<BackgroundRenewer> BackgroundRenewer::start(const lock::AcquireCall& clai
   const BackgroundRenewerTask task{claim,       watched, parent_of(watched.pid()),
                                    make_server, signals, describe};
   const int error = util::run_apart([&] {
-    ours.reset();  // else it would never see the end of this process
+    ours.reset();  // otherwise this process would never see the renewer exit
     background_renewer_process(task, std::move(theirs));
   });
   if (error != 0) {
@@ -311,7 +313,8 @@ Status BackgroundRenewer::hand_off(const HeldLock& held_lock, lock::GrantReach r
 }
 
 void BackgroundRenewer::keep() {
-  // If it is gone already, an operator or the caller stopped it: nothing is left to keep.
+  // If the renewer has exited already, an operator or the caller stopped it, and there is nothing
+  // left to keep.
   [[maybe_unused]] ssize_t sent = send(line_.get(), "k", 1, MSG_NOSIGNAL);
 }
 

@@ -20,7 +20,7 @@ namespace rlock::run {
 namespace {
 
 constexpr char kShell[] = "/bin/sh";
-// By which sd_watchdog_enabled(3) and sd_listen_fds(3) know that they are meant.
+// sd_watchdog_enabled(3) and sd_listen_fds(3) check by these variables whether they are addressed.
 constexpr std::string_view kPidVariables[] = {"WATCHDOG_PID", "LISTEN_PID"};
 constexpr size_t kPidDigits = 10;
 
@@ -46,7 +46,7 @@ bool names_pid(std::string_view entry, pid_t pid) {
   return known && has_value(entry) && entry.substr(name.size() + 1) == std::to_string(pid);
 }
 
-// As execvp(3): whether a failure of one candidate lets the next one be tried.
+// Whether to try the next candidate after this failure, as execvp(3) does.
 bool try_next(int error) noexcept {
   return error == ENOENT || error == ENOTDIR || error == EACCES || error == ESTALE ||
          error == ENODEV || error == ETIMEDOUT;
@@ -57,7 +57,7 @@ bool try_next(int error) noexcept {
 Child::Child(std::vector<std::string> argv, const std::vector<std::string>& added)
     : words_(std::move(argv)), paths_(util::candidates_on_path(words_.front())), added_(added) {
   static char shell[] = "sh";
-  shell_argv_ = {shell, nullptr};  // the path is known when it is tried
+  shell_argv_ = {shell, nullptr};  // the path is set when it is tried
   for (std::string& word : words_) argv_.push_back(word.data());
   shell_argv_.insert(shell_argv_.end(), argv_.begin() + 1, argv_.end());
   argv_.push_back(nullptr);
@@ -99,16 +99,16 @@ struct Child::Start {
   pid_t parent;
 };
 
-// As cheap as vfork(2), but an exec that hangs does not hang the guard, too. The child calls only
-// what is async-signal-safe. All signals are blocked until it restores them: a ^Z must not stop it
-// before its exec.
+// As cheap as vfork(2), but an exec that hangs does not hang the guard. The child calls only
+// async-signal-safe functions. All signals are blocked until it restores them, because a ^Z must
+// not stop it before its exec.
 pid_t Child::start(const Signals& signals, SharedState& state, Grouping grouping) noexcept {
   alignas(16) static std::byte stack[size_t{64} * 1024];
-  // Both outlive this call, as the child may.
+  // Static, because both must outlive this call, as the child may.
   alignas(Start) static std::byte room[sizeof(Start)];
   auto* start = new (room) Start{*this, signals, state, grouping, getpid()};
 #ifdef __SANITIZE_THREAD__
-  // That sanitizer has no notion of two processes in one memory.
+  // That sanitizer does not support two processes in one memory.
   (void)stack;
   const pid_t pid = _Fork();
   if (pid == 0) exec_child(start);
@@ -122,7 +122,7 @@ int Child::exec_child(void* argument) noexcept {
   auto& [child, signals, state, grouping, parent] = *static_cast<Start*>(argument);
   if (grouping == Grouping::own) setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);  // the guard is dead already
+  if (getppid() != parent) _exit(127);  // the guard has died already
   state.command.store(getpid());
   if (BootClock::now() >= state.kill_at()) {
     state.exec_error.store(SharedState::kTooLate);

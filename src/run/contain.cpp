@@ -28,7 +28,7 @@ bool write_file(const char* path, const char* text, size_t size) noexcept {
   return file && write(file.get(), text, size) == static_cast<ssize_t>(size);
 }
 
-// That one id, which stays what it is.
+// Maps this one id to itself.
 bool map_id(const char* path, unsigned id) noexcept {
   char text[32];
   char* at = std::to_chars(text, text + sizeof text, id).ptr;
@@ -47,8 +47,8 @@ bool make_mounts_slaves() noexcept {
   return mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0;
 }
 
-// The same in a chroot, whose root folder is no mount: by way of the namespace's own root. Binding
-// the folder to itself would make a mount outside, too.
+// The same in a chroot, whose root folder is not a mount point: uses the namespace's own root.
+// Binding the folder to itself would also make a mount outside.
 bool make_mounts_slaves_in_chroot() noexcept {
   const util::Fd root(open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
   const util::Fd folder(open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -57,7 +57,7 @@ bool make_mounts_slaves_in_chroot() noexcept {
          fchdir(root.get()) == 0 && chroot(".") == 0 && fchdir(folder.get()) == 0;
 }
 
-// What is mounted outside of the namespace is seen inside, but not the other way round.
+// Mounts outside the namespace are visible inside, but not the other way round.
 bool mount_proc() noexcept {
   const bool inside = make_mounts_slaves() || (errno == EINVAL && make_mounts_slaves_in_chroot());
   return inside && mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0;
@@ -77,7 +77,7 @@ bool may_administer() {
   return syscall(SYS_capget, &head, sets) == 0 && (sets[0].effective >> CAP_SYS_ADMIN & 1) != 0;
 }
 
-// The place where the kernel refused: what to allow in a systemd unit.
+// The step that the kernel refused, which decides what to allow in a systemd unit.
 enum class At { namespaces, mounts };
 
 std::string advice(Contain how, At at, bool denied) {
@@ -113,7 +113,7 @@ pid_t fork_contained(Contain how, SharedState& state, int line) {
   const gid_t group = getegid();
   const unsigned long flags = CLONE_NEWPID | CLONE_NEWNS | SIGCHLD |
                               (how == Contain::as_user ? unsigned{CLONE_NEWUSER} : 0);
-  // A seccomp filter cannot see the flags of clone3(2), and so has to refuse it.
+  // A seccomp filter cannot see the flags of clone3(2), and therefore has to refuse it.
 #ifdef __s390__
   const auto pid = static_cast<pid_t>(syscall(SYS_clone, 0, flags, 0, 0, 0));
 #else

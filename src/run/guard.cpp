@@ -23,15 +23,15 @@
 
 namespace rlock::run {
 
-// rlock in the place of a dead guard: its processes have become children of rlock. It stays in the
-// usual class: a command of real time, which leaves that a share of the processor, would starve it
-// as its equal.
+// rlock acting for a dead guard, whose processes have become children of rlock. It keeps the usual
+// scheduling class, because otherwise a real-time command, which leaves the usual class a share of
+// the processor, would starve it as its equal.
 class Guard::Successor {
  public:
   Successor(SharedState& state, Grouping grouping, pid_t session, pid_t guard,
             const OlderChildren& older)
       : state_(state), tree_(grouping, session, state, &older), ending_(tree_, state) {
-    state.exempt.add(guard);  // its tracer may not have let go of it yet
+    state.exempt.add(guard);  // its tracer may not have released it yet
     if (util::proc_is_ours() && !state.command_ended()) tree_.set_command(state.command);
     ending_.begin(BootClock::now());
   }
@@ -69,7 +69,8 @@ Result<std::unique_ptr<Guard>> Guard::fork(const RunContext& context,
   const sigset_t read = util::signal_set({SIGCHLD, util::exemption_signal()});
   util::Fd signals(signalfd(-1, &read, SFD_NONBLOCK | SFD_CLOEXEC));
   if (!signals) return util::system_error("cannot start the guard: signalfd");
-  // Signals are blocked from birth: a ^Z must not stop the guard before it has left our group.
+  // Signals are blocked from the start: a ^Z must not stop the guard before it has left rlock's
+  // group.
   util::SignalBlock all;
   const pid_t pid = contained ? fork_contained(contain, context.state, theirs.get()) : _Fork();
   if (pid == 0) {
@@ -106,7 +107,7 @@ bool Guard::start(Grouping grouping, const std::vector<std::string>& environment
 Guard::~Guard() {
   if (pid_ <= 0) return;
   kill(pid_, SIGKILL);
-  // What hangs in the kernel keeps the init of its namespace.
+  // A process that hangs in the kernel keeps the init of its namespace alive.
   pollfd end{pidfd_.get(), POLLIN, 0};
   while (pidfd_ && poll(&end, 1, static_cast<int>(timing::kDyingTime.count())) < 0) continue;
   while (waitpid(pid_, nullptr, pidfd_ ? WNOHANG : 0) < 0 && errno == EINTR) continue;
@@ -117,8 +118,8 @@ int Guard::fd() const {
   return pid_ > 0 && !over() ? pidfd_.get() : -1;
 }
 
-// A tracer that does not wait for it keeps us from reaping it, but not its children from becoming
-// ours.
+// If a tracer does not wait for the guard, rlock cannot reap it, but its children become children
+// of rlock.
 bool Guard::dead() const {
   if (pidfd_) {
     pollfd end{pidfd_.get(), POLLIN, 0};
@@ -134,8 +135,8 @@ pid_t Guard::command() const {
   return command > 0 && state_.guard == pid_ ? command : command_;
 }
 
-// As the init of its namespace, the guard counts its processes in another way than rlock. The
-// command, which it started before all others, is the first of its children until it is reaped.
+// As the init of its namespace, the guard counts its processes differently from rlock. The command,
+// which it started before all others, is the first of its children until it is reaped.
 void Guard::find_command() {
   if (command_ > 0 || state_.command <= 0 || !util::proc_is_ours()) return;
   const util::Fd list(util::open_children_of(pid_));
@@ -162,12 +163,12 @@ void Guard::order(const GuardOrder& order) const {
 
 void Guard::terminate(bool but_nohup) {
   using Kind = GuardOrder::Kind;
-  // A stopped one could not act on the first alone.
+  // With CONT, because a stopped process cannot act on TERM alone.
   order({but_nohup ? Kind::terminate_but_nohup : Kind::terminate, {SIGTERM, SIGCONT}, {}});
 }
 
 void Guard::pass_on(int key, std::array<pid_t, 2> have) {
-  // Outside of its namespace the guard sees no groups.
+  // The guard does not see groups outside its namespace.
   if (is_init()) have = {0, have[1] > 0 && have[1] == command() ? state_.command.load() : 0};
   order({GuardOrder::Kind::terminal_signal, {key}, have});
 }
@@ -202,15 +203,15 @@ void Guard::tend(TimePoint now) {
     progress_ = progress;
     progress_at_ = now;
   } else if (now - progress_at_ >= timing::kGuardProgress) {
-    // Its children become ours when it is dead, which a debugger may delay.
+    // The guard's children become children of rlock when it is dead, which a debugger may delay.
     kill(pid_, SIGKILL);
     given_up_ = true;
     next_look_ = now + timing::kDyingTime;
   }
 }
 
-// The kernel ends the namespace before its init is dead, which what hangs in the kernel delays, and
-// a debugger that does not reap. The guard itself cannot say so any more.
+// The kernel ends the namespace before its init is dead. A process that hangs in the kernel, or a
+// debugger that does not reap, delays that, and the guard itself can no longer report it.
 void Guard::tend_namespace(TimePoint now) {
   if (hung_up_ && !ending_ && now - hung_up_at_ >= timing::kGuardProgress) {
     lost_ = true;
@@ -225,8 +226,8 @@ void Guard::tend_namespace(TimePoint now) {
   }
 }
 
-// An orphan of the namespace becomes a child of its init before its parent is a zombie: nothing
-// lives if the list has no new child after all that it had were found dead.
+// An orphan of the namespace becomes a child of its init before its parent is a zombie. So no
+// process lives if all listed children were found dead and the list then has no new child.
 bool Guard::only_zombies_are_left() const {
   if (!util::proc_is_ours()) return false;
   std::set<pid_t> dead;

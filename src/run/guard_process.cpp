@@ -24,7 +24,7 @@
 namespace rlock::run {
 namespace {
 
-// The numbers of the descriptors that it keeps, so that the rest can be closed in one call.
+// The numbers of the descriptors that the guard keeps, so that it can close the rest in one call.
 constexpr int kLine = 0;
 constexpr int kTimer = 1;
 constexpr int kSignals = 2;
@@ -38,8 +38,8 @@ void overwrite_arguments() noexcept {
   std::memcpy(text, util::kGuardName, std::min(room - 1, sizeof util::kGuardName - 1));
 }
 
-// The connection to the server, above all, which it would keep open beyond the end of rlock. What
-// was inherited through an exec is the command's.
+// Closes above all the connection to the server, which the guard would keep open after rlock exits.
+// Descriptors that were inherited through exec belong to the command.
 void close_rlocks_descriptors(const GuardTask& task) noexcept {
   util::Fd folder(open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return;
@@ -51,7 +51,7 @@ void close_rlocks_descriptors(const GuardTask& task) noexcept {
   });
 }
 
-// Until rlock has the lock, or has ended.
+// Waits until rlock has the lock, or has exited.
 const GuardStart& await_start(const GuardTask& task) noexcept {
   static GuardStart start;
   constexpr auto kHeader = static_cast<ssize_t>(offsetof(GuardStart, text));
@@ -92,10 +92,11 @@ class GuardProcess {
 
  private:
   void start_command() noexcept {
-    // Before the command, which may start at once what asks guards to outlive the run.
+    // Before the command starts, because it may immediately start processes that ask guards to
+    // leave them alive.
     prctl(PR_SET_NAME, util::kGuardName);
-    // A pipe that the exec closes. It is made here: a copy in rlock, which may be stopped at any
-    // moment, would keep it open.
+    // A pipe that the exec closes. It is made here, because a copy in rlock, which may be stopped
+    // at any moment, would keep it open.
     int before_exec[2];
     pid_t child = 0;
     if (pipe2(before_exec, O_CLOEXEC) == 0) {
@@ -109,12 +110,13 @@ class GuardProcess {
     }
     tree_.set_command(child);
     // A signal that the terminal sent before the fork is pending in rlock or in the guard, but not
-    // in the command. Before its exec the command has no handlers: a second one does no harm.
+    // in the command. Before its exec the command has no handlers, so a second signal is harmless.
     if (start_.grouping == Grouping::callers)
       send_terminal_signals(child, start_.keys | pending_terminal_signals());
   }
 
-  // The command is in rlock's session: leaving that before would have taken it along.
+  // The command is in rlock's session: if the guard had left it before, the command would have left
+  // it, too.
   void settle() noexcept {
     setsid();
     dup2(task_.line, kLine);
@@ -130,9 +132,9 @@ class GuardProcess {
     if (util::proc_is_ours()) overwrite_arguments();
   }
 
-  // Until its exec the command shares our memory, errno included: only calls that do not fail are
-  // made meanwhile. It may hang there, on a dead file server, and is to be ended in time all the
-  // same.
+  // Until its exec the command shares the guard's memory, errno included, so the guard makes only
+  // calls that do not fail. The exec may hang, for example on a dead file server, and the command
+  // still has to be stopped in time.
   void await_exec() noexcept {
     while (true) {
       const bool ending = ending_.under_way();
@@ -151,7 +153,7 @@ class GuardProcess {
     state_.phase = CommandPhase::running;
   }
 
-  // Lost where rlock is gone, or is so far behind that it has enough to read.
+  // The byte is lost if rlock is gone, or has not read many earlier bytes.
   void report() noexcept { send(line_, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT); }
 
   [[noreturn]] void finish_and_exit() noexcept {
@@ -160,22 +162,23 @@ class GuardProcess {
     _exit(0);
   }
 
-  // The kernel ends all that is in the namespace whose init we are, at once, before we are dead.
+  // The kernel kills all processes of the namespace whose init is the guard, at the same moment,
+  // before the guard is dead.
   [[noreturn]] void leave() noexcept {
     state_.left = true;
     _exit(0);
   }
 
-  // rlock decides what becomes of the rest.
+  // Whether the command has exited and rlock decides about the remaining processes.
   bool command_is_outlived() const noexcept { return state_.phase == CommandPhase::outlived; }
-  // The same, and it is left alone if rlock is stopped until the lease ends: nothing is left to do
-  // unless rlock says so, or is gone.
+  // The same, with no stop under way: if rlock is stopped until the lease expires, the remaining
+  // processes are left alone. There is nothing to do unless rlock gives an order, or is gone.
   bool rest_may_stay() const noexcept {
     return command_is_outlived() && !is_init_ && !asked_to_end_ && state_.killed_by() == 0;
   }
 
-  // Handles leftover processes. Daemons keep running after a run that ended normally,
-  // but not if rlock was killed together with the command: rlock says which.
+  // Handles leftover processes. Daemons keep running after a run that ended normally, but not if
+  // rlock was killed together with the command; rlock reports which case it is.
   void look_at_rest(TimePoint now) noexcept {
     if (tree_.empty()) finish_and_exit();
     if (task_.context.plan.until == ReleaseAfter::descendants) return;
@@ -183,8 +186,9 @@ class GuardProcess {
       state_.phase = CommandPhase::outlived;
       return report();
     }
-    if (is_init_ || now < next_look_) return;  // a namespace ends whole
-    // A process of another user got no signal, and would keep running next to the next holder.
+    if (is_init_ || now < next_look_) return;  // a namespace ends as a whole
+    // A process of another user did not get the signal, and would keep running next to the next
+    // holder.
     const bool all_seen = tree_.find_refusing(found_);
     next_look_ = BootClock::now() + timing::kRefusedLook;
     if (found_.size() > 0 || !all_seen) report_survivors(CommandPhase::refused);
@@ -195,8 +199,8 @@ class GuardProcess {
     tree_.reap();
   }
 
-  // The kernel stops a command that shares rlock's group together with rlock. A command that left
-  // the group has to be followed.
+  // The kernel stops a command that shares rlock's group together with rlock. If the command left
+  // the group, the guard has to stop it.
   void check_for_stop() noexcept {
     if (start_.grouping == Grouping::own || command() <= 0) return;
     siginfo_t info{};
@@ -218,12 +222,12 @@ class GuardProcess {
     return at == TimePoint::max() ? at : at - margin_;
   }
 
-  // No renewal has come for most of a lease.
+  // Called when no renewal has succeeded for most of a lease.
   void count_processes(TimePoint now) noexcept {
     const TimePoint count_at = state_.count_at();
     if (counted_for_ == count_at || ending_.under_way() || rest_may_stay()) return;
     counted_for_ = count_at;
-    // A renewal may come between the two looks.
+    // A renewal may come between the two reads.
     const Nanos most = std::max(Nanos(0), Nanos(state_.kill_at() - count_at));
     auto count = tree_.count(now + timing::kCountTime);
     margin_ =
@@ -237,7 +241,7 @@ class GuardProcess {
     begin_ending(now);
   }
 
-  // Who was only signalled before, and refused, is to be reported anew.
+  // Reports anew the processes that only received a signal before, and refused it.
   void begin_ending(TimePoint now) noexcept {
     if (ending_.under_way()) return;
     if (is_init_) leave();
@@ -281,7 +285,7 @@ class GuardProcess {
         {rlock_gone_ ? -1 : kLine, POLLIN, 0}, {kTimer, POLLIN, 0}, {kSignals, POLLIN, 0}};
     poll(fds, 3, -1);
     if (fds[0].revents != 0) read_order();
-    read_signals();  // also of who asked just before an ending
+    read_signals();  // also from processes that asked just before a stop
     if (!settled_ && BootClock::now() >= settle_at_) lock_memory();
   }
 
@@ -290,7 +294,8 @@ class GuardProcess {
       state_.exempt.add(pid);
   }
 
-  // Refusals are fine: it may then have to wait, for a page or behind a storm of the command's own.
+  // Refusals are harmless: the guard may then have to wait, for a page or behind a fork storm of
+  // the command.
   void lock_memory() noexcept {
     settled_ = true;
     tree_.open();
@@ -305,12 +310,12 @@ class GuardProcess {
     const auto exemption = static_cast<uint32_t>(util::exemption_signal());
     signalfd_siginfo info;
     while (read(kSignals, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-      const bool sent_by_kill = info.ssi_code == SI_USER;  // the kernel says by whom
+      const bool sent_by_kill = info.ssi_code == SI_USER;  // the kernel reports the sender
       if (info.ssi_signo == exemption && sent_by_kill) exempt(static_cast<pid_t>(info.ssi_pid));
     }
   }
 
-  // Of the line that is readable.
+  // Reads an order from the readable line.
   void read_order() noexcept {
     GuardOrder order;
     ssize_t got = recv(kLine, &order, sizeof order, MSG_DONTWAIT);
@@ -326,7 +331,7 @@ class GuardProcess {
     if (order.kind == GuardOrder::Kind::terminal_signal && command_got_signal(order)) return;
     const bool sparing = order.kind == GuardOrder::Kind::terminate_but_nohup;
     terminating_ = terminating_ || sparing || order.kind == GuardOrder::Kind::terminate;
-    // What has not begun needs no time to end, and must not begin any more.
+    // A command that has not begun needs no time to clean up, and must not begin any more.
     if (executing_ && terminating_) return begin_ending(BootClock::now());
     if (sparing) tree_.spare_nohup();
     if (terminating_ && command_is_outlived()) state_.phase = CommandPhase::running;
@@ -342,18 +347,19 @@ class GuardProcess {
     if (asked_to_end_ && command() > 0) check_may_signal();
   }
 
-  // The command itself may run as another user, through sudo.
+  // The command itself may run as another user, for example through sudo.
   void check_may_signal() noexcept {
     if (executing_ || kill(command(), 0) == 0 || errno != EPERM) return;
     tree_.find_refusing(found_);
     report_survivors(CommandPhase::refused);
   }
 
-  // Only its parent knows for sure whether it lives. 0: the group is outside of our pid namespace.
+  // Only its parent knows for certain whether the command is alive. 0: the group is outside the
+  // guard's pid namespace.
   bool command_got_signal(const GuardOrder& order) noexcept {
     if (executing_) return true;
     reap();
-    // It may have died of this very key.
+    // The command may have died of this key.
     if (command() == 0) return task_.context.plan.until == ReleaseAfter::command;
     const pid_t group = getpgid(command());
     return group == 0 || group == order.skip[0];
@@ -367,16 +373,16 @@ class GuardProcess {
   SharedState& state_;
   ProcessTree tree_;
   TreeEnding ending_;
-  Survivors found_;  // who refused a signal
+  Survivors found_;  // processes that refused a signal
   int line_;
   int before_exec_ = -1;
   bool executing_ = true;  // the command is on its way to its exec
   bool settled_ = false;
   bool rlock_gone_ = false;
-  bool terminating_ = false;   // rlock is ending the command
-  bool asked_to_end_ = false;  // by a TERM or INT that was passed on
-  bool reported_ = false;      // that some cannot be ended
-  Nanos margin_{0};            // beyond what a small tree needs
+  bool terminating_ = false;   // rlock is stopping the command
+  bool asked_to_end_ = false;  // a TERM or INT was passed on
+  bool reported_ = false;      // rlock was told that some processes cannot be stopped
+  Nanos margin_{0};            // in addition to what a small tree needs
   TimePoint counted_for_;
   TimePoint settle_at_;
   TimePoint next_look_;
@@ -386,14 +392,15 @@ class GuardProcess {
 }  // namespace
 
 void guard_process(const GuardTask& task) noexcept {
-  close(task.rlocks_end);  // else neither we nor the command before its exec would miss rlock
+  close(task.rlocks_end);  // otherwise neither the guard nor the command before its exec would
+                           // notice that rlock is gone
   prctl(PR_SET_CHILD_SUBREAPER, 1);
-  // A guard that was stopped before rlock was killed continues.
+  // Lets the guard continue if it was stopped before rlock was killed.
   prctl(PR_SET_PDEATHSIG, SIGCONT);
   close_rlocks_descriptors(task);
   const GuardStart& start = await_start(task);
   task.context.state.guard = getpid();
-  // Static: the tree is too large for a stack, and nothing may be allocated here.
+  // Static, because the tree is too large for a stack, and the guard must not allocate.
   alignas(GuardProcess) static std::byte room[sizeof(GuardProcess)];
   (new (room) GuardProcess(task, start))->run();
 }

@@ -14,16 +14,17 @@
 namespace rlock::run {
 namespace {
 
-// As many children before the clock is read again.
+// How many children to handle before the clock is read again.
 constexpr size_t kBatch = 64;
-// As many dead children at once, before the clock is read again.
+// How many dead children to reap before the clock is read again.
 constexpr size_t kReaps = 64;
-// The list may grow as fast as it is read. Of a clock the bound must not be: the guard may have to
-// wait for the processor, and the last in the list are to be reached all the same.
+// The limit of a pass, because the list may grow as fast as it is read. It is not a time limit,
+// because the guard may have to wait for the processor, and must still reach the last processes in
+// the list.
 constexpr size_t kMostListed = 65'536;
-// With so few children a look at each of them costs nothing worth mentioning.
+// With so few children, checking each of them costs almost nothing.
 constexpr size_t kFew = 256;
-// After so many rounds without a death, all processes that can die are dead.
+// After this number of rounds without a death, all processes that can die are dead.
 constexpr unsigned kIdleRounds = 8;
 
 uid_t user_of(int folder) noexcept {
@@ -31,7 +32,7 @@ uid_t user_of(int folder) noexcept {
   return folder >= 0 && fstat(folder, &info) == 0 ? info.st_uid : static_cast<uid_t>(-1);
 }
 
-// Who has none, alive or dead, has no descendants.
+// A process that has no children, alive or dead, has no descendants.
 bool has_children() noexcept {
   siginfo_t info{};
   return waitid(P_ALL, 0, &info, kDeadChildren) == 0 || errno != ECHILD;
@@ -76,7 +77,7 @@ void ProcessTree::open(Listing listing) noexcept {
     children_.reset(::open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC));
   }
   listing_ = children_ ? Listing::children : Listing::scan;
-  // Refused for now: the next call tries again.
+  // Refused for now; the next call tries again.
   opened_ = self_ > 0 && (children_ || listing == Listing::scan || errno == ENOENT);
 }
 
@@ -93,7 +94,7 @@ void ProcessTree::for_each_child(Visit visit) noexcept {
   });
 }
 
-// The children of another process, each of whose threads has a list of its own.
+// Visits the children of another process, each of whose threads has its own list.
 template <class Visit>
 void ProcessTree::for_each_below(int folder, pid_t pid, const util::ProcessStat& stat,
                                  Visit visit) noexcept {
@@ -124,8 +125,9 @@ bool ProcessTree::enqueue(pid_t pid, pid_t parent) noexcept {
   return true;
 }
 
-// Breadth first, and again until no child is new: who lost its parent before we listed that
-// parent's children has become ours. False when time or room did not suffice.
+// Visits breadth first, and repeats until no child is new, because a process that lost its parent
+// before that parent's children were listed has become a child of this process. Returns false if
+// time or room did not suffice.
 template <class Visit>
 bool ProcessTree::walk(TimePoint until, Visit visit) noexcept {
   seen_.clear();
@@ -151,12 +153,14 @@ bool ProcessTree::walk(TimePoint until, Visit visit) noexcept {
   return room;
 }
 
-// 0 or errno. A child's number is its own until we reap it; others are held by their folder.
+// Returns 0 or errno. A child keeps its pid until this process reaps it; the open folder identifies
+// any other process.
 int ProcessTree::send(const Process& process, int signal) const noexcept {
   if (process.child && numbers_ours_) return kill(process.pid, signal) == 0 ? 0 : errno;
   if (process.folder < 0) return ESRCH;
   if (syscall(SYS_pidfd_send_signal, process.folder, signal, nullptr, 0) == 0) return 0;
-  // Linux before 5.1, or a filter that knows no such call: the number was right a moment ago.
+  // On Linux before 5.1, or under a filter that does not know the call, uses the pid, which was
+  // right a moment ago.
   if (errno == ESRCH || !numbers_ours_) return errno;
   return kill(process.pid, signal) == 0 ? 0 : errno;
 }
@@ -171,12 +175,12 @@ bool ProcessTree::made_by_tree(const util::ProcessStat& stat) const noexcept {
   return stat.session != session_ || (grouping_ == Grouping::own && stat.group == group_);
 }
 
-// A group ends as one: no fork slips out of it.
+// Kills a group with one call, so that no fork escapes.
 void ProcessTree::kill_group_of(const util::ProcessStat& stat) noexcept {
   if (groups_end_ && made_by_tree(stat) && groups_.add(stat.group)) kill(-stat.group, SIGKILL);
 }
 
-// What needs no look at /proc.
+// Kills the processes that can be found without reading /proc.
 void ProcessTree::kill_known() noexcept {
   if (command_ <= 1) return;
   if (grouping_ == Grouping::own) kill(-command_, SIGKILL);
@@ -191,9 +195,10 @@ void ProcessTree::kill_with_group(pid_t pid, Survivors& survivors) noexcept {
   if (int error = send(process, SIGKILL); error != 0) note(process, error, survivors);
 }
 
-// One pass; true when there was a child that the pass before did not meet. It only kills: reading
-// /proc takes as long as many kills, and the end of the list would keep running meanwhile.
-// Then the youngest of the new ones have their groups end: what forks without pause is among them.
+// Makes one pass. Returns true if there was a child that the previous pass did not meet. A pass
+// only kills, because reading /proc takes as long as many kills, and the end of the list would keep
+// running meanwhile. Then it kills the groups of the youngest new children, because processes that
+// fork without pause are among them.
 bool ProcessTree::kill_children(Survivors& survivors) noexcept {
   PidSet& before = listed_[passes_++ % 2];
   PidSet& listed = listed_[passes_ % 2];
@@ -226,8 +231,8 @@ void ProcessTree::kill_deeper(TimePoint until, Survivors& survivors) noexcept {
   });
 }
 
-// How the command ended, before it is reaped: only then can be seen whether it got through its
-// exec.
+// Records how the command exited, before it is reaped: only then it is visible whether the command
+// got through its exec.
 void ProcessTree::record_end(const siginfo_t& info) noexcept {
   const auto stat = util::proc_is_ours() ? util::read_stat(command_) : std::nullopt;
   if (info.si_code != CLD_EXITED && stat && stat->before_exec()) state_.ran = false;
@@ -255,7 +260,7 @@ size_t ProcessTree::reap() noexcept {
   return count;
 }
 
-// Each dead child that is left over costs the next pass several times as much.
+// Each dead child that is not reaped makes the next pass several times as expensive.
 void ProcessTree::reap_some() noexcept {
   const TimePoint until = BootClock::now() + timing::kReapTime;
   while (reap() > 0) {
@@ -264,7 +269,7 @@ void ProcessTree::reap_some() noexcept {
   }
 }
 
-// To find one dead child among many costs the kernel a look at all of them.
+// To find one dead child among many, the kernel has to check all of them.
 void ProcessTree::reap_listed() noexcept {
   if (listed_count_ <= kFew) return reap_some();
   const TimePoint until = BootClock::now() + timing::kLongReapTime;
@@ -283,7 +288,7 @@ bool ProcessTree::end(TimePoint until, Survivors& survivors) noexcept {
   kill_known();
   survivors.clear();
   progressed_ = false;
-  if (!has_children()) return true;  // as nearly every command leaves it
+  if (!has_children()) return true;  // the usual case after a command
   if (passes_ == 0) {
     for (PidSet& set : listed_) set.clear();
   }
@@ -295,7 +300,8 @@ bool ProcessTree::end(TimePoint until, Survivors& survivors) noexcept {
   }
   if (empty()) return true;
   idle_rounds_ = progressed_ ? 0 : idle_rounds_ + 1;
-  // Dying processes need the CPU more. When no process dies any more, the walk reaches all of them.
+  // Dying processes need the processor more. When no more processes die, the walk reaches all of
+  // them.
   const bool idle = idle_rounds_ >= kIdleRounds;
   if (idle) until = std::max(until, BootClock::now() + timing::kDeepWalk);
   if (!idle && listed_count_ > kFew) return false;
@@ -314,9 +320,9 @@ void ProcessTree::signal(std::array<int, 2> signals, std::array<pid_t, 2> skip,
   };
   const bool own_group = grouping_ == Grouping::own && command_ > 1;
   if (own_group) send_each([&](int number) { kill(-command_, number); });
-  // Whatever /proc shows, the command itself is reached.
+  // Reaches the command itself, whatever /proc shows.
   auto reached = [&](pid_t group) {
-    // 0 is also the number of each group of another namespace.
+    // 0 is also the number of each group in another namespace.
     const bool skipped = group != 0 && (group == skip[0] || group == skip[1]);
     return (own_group && group == command_) || skipped;
   };
@@ -356,7 +362,7 @@ void ProcessTree::spare_nohup() noexcept {
 
 std::optional<size_t> ProcessTree::count(TimePoint until) noexcept {
   open();
-  // A walk takes too long there, whatever their number.
+  // Without lists of children a walk takes too long, however few there are.
   if (listing_ == Listing::scan) return 0;
   if (!walk(until, [](const Process&) {})) return std::nullopt;
   return queued_;
@@ -368,7 +374,7 @@ bool ProcessTree::empty() noexcept {
   if (self_ <= 0) return false;
   bool found = false;
   for_each_child([&](pid_t pid) {
-    // A tracer may keep a dead one from being reaped.
+    // A tracer may prevent a dead process from being reaped.
     auto stat = util::read_stat(pid);
     found = !stat || stat->alive();
     return !found;
@@ -389,8 +395,8 @@ bool TreeEnding::round(TimePoint now) noexcept {
   now = BootClock::now();
   if (tree_.progressed()) progressed_at_ = now;
   const bool hanging = now - progressed_at_ >= timing::kDyingTime;
-  // While one process cannot be stopped, others may still be dying: it is the last only when they
-  // are gone.
+  // While one process cannot be stopped, others may still be dying: it is the last process only
+  // when they are gone.
   bool refused = survivors_.size() > 0;
   if (refused || hanging) {
     const bool all_seen = tree_.find_alive(survivors_);
@@ -403,7 +409,7 @@ bool TreeEnding::round(TimePoint now) noexcept {
     state_.phase = CommandPhase::running;
   }
   pause_ = std::clamp<Nanos>(pause_ * 2, timing::kFirstKillPause, timing::kLongestKillPause);
-  // The dying get at least as much of the processor as we do.
+  // Leaves the dying processes at least as much processor time as this process uses.
   next_round_ = now + (hanging ? Nanos(timing::kStuckPause) : std::max(pause_, now - started_at));
   return false;
 }

@@ -20,11 +20,12 @@ HeldLock entry_in(const Plan& plan, const OuterRun& outer) {
   return held_lock;
 }
 
-// Only the outer run knows the end of its lease.
+// The request has no end of the lease, because only the outer run knows it.
 lock::RenewCall enter_call(const Plan& plan, const OuterRun& outer, const HeldLock& held_lock) {
   lock::RenewCall call = renew_call(plan.claim, held_lock, std::nullopt);
   if (!outer.may_put_back) call.put_back.reset();
-  // Narrower than it is held: that can only be refused, and must put nothing back in that mode.
+  // A mode narrower than the held one can only be refused, and the request must not restore the
+  // lease in that mode.
   if (plan.claim.limit.value() < held_lock.limit.value()) {
     call.limit = plan.claim.limit;
     call.put_back.reset();
@@ -39,7 +40,7 @@ Error no_answer(const Plan& plan, const lock::LockStore& store) {
           Retry::later};
 }
 
-// A server that answered before counts as having answered, even if it has gone since.
+// A server that answered before counts as having answered, even if it is unavailable now.
 Error keep_answered(const Error& before, Error error) {
   error.answered = std::max(error.answered, before.answered);
   return error;
@@ -51,7 +52,7 @@ EnterResult read_reply(lock::RenewReply& reply, const HeldLock& entered) {
   return entered;
 }
 
-// How long the servers are tried, from `started` on.
+// How long to try the servers, from `started` on.
 struct EntryTries {
   const lock::WaitLimits& limits;
   lock::Queueing queueing;
@@ -69,7 +70,7 @@ struct EntryTries {
     const TimePoint longest = poller.now() + std::max(2 * limits.reach, timing::kAcquireAttempt);
     return queueing == lock::Queueing::never ? until(reached) : std::min(until(reached), longest);
   }
-  // At random, so that the runs that wait for a server do not come at once.
+  // The pause is random, so that runs that wait for a server do not return at the same moment.
   lock::PollResult pause_after_failure() {
     pause = std::clamp(pause * 2, timing::kEntryPause, timing::kLongestAcquireBackoff);
     const auto spread = static_cast<uint64_t>(pause.count());
@@ -90,7 +91,7 @@ Result<EnterResult> request_entry(const Plan& plan, const OuterRun& outer, lock:
     lock::PollResult driven = poller.drive(*request, tries.attempt_until(transient_error.answered));
     if (driven == lock::PollResult::done) {
       auto reply = request->take();
-      // An answer that took half the lease is asked for again.
+      // If an answer took half the lease, rlock asks again.
       bool fresh = poller.now() - sent_at < timing::usable_lease(held_lock.lease(plan.claim.ttl));
       held_lock.granted_at = held_lock.asked_at = sent_at;
       if (reply && fresh) return read_reply(*reply, held_lock);
@@ -108,7 +109,7 @@ Result<EnterResult> request_entry(const Plan& plan, const OuterRun& outer, lock:
       driven = tries.pause_after_failure();
     }
     if (driven != lock::PollResult::interrupted && !over) continue;
-    // A request may have been carried out all the same.
+    // The server may have carried out a request even if its reply was lost.
     leave_outer_run(plan, held_lock, store, poller);
     if (driven == lock::PollResult::interrupted) return EnterResult(lock::Interrupted{});
     if (transient_error.retry == Retry::never) return transient_error;
@@ -117,13 +118,14 @@ Result<EnterResult> request_entry(const Plan& plan, const OuterRun& outer, lock:
   }
 }
 
-// Whether the outer run may yet restore what the server lost: not if there is another holder.
+// Whether the outer run may still restore the lease that the server lost: not if there is another
+// holder.
 bool may_be_put_back(const OuterRun& outer, const lock::Lost& lost) {
   return outer.put_back_grace > Millis(0) && lost.how == lock::LostHow::deleted && !lost.by;
 }
 
-// Whether the server has forgotten the outer run's grant: else it refuses that run, too. No answer
-// is no sign.
+// Whether the server has forgotten the outer run's grant, so that it refuses that run, too. A
+// missing answer proves nothing.
 bool forgotten(const Plan& plan, const OuterRun& outer, const lock::MakeInspector& make_inspector,
                lock::Poller& poller, TimePoint until) {
   auto inspector = make_inspector();
@@ -141,7 +143,8 @@ Error put_back_awaited(const lock::LockStore& store, const OuterRun& outer) {
           Retry::later, Answered::yes};
 }
 
-// An acquisition of our own would have the outer run lose the lock at its next renewal.
+// Waits, because if this run acquired the lock itself, the outer run would lose it at its next
+// renewal.
 Result<EnterResult> await_put_back(const Plan& plan, const OuterRun& outer, lock::LockStore& store,
                                    lock::Poller& poller, lock::WaitObserver& observer) {
   const TimePoint end = poller.now() + outer.put_back_grace;
@@ -167,7 +170,7 @@ lock::RenewCall renew_call(const lock::Claim& claim, const HeldLock& held_lock,
   call.limit = held_lock.limit;
   call.min_hold = held_lock.min_hold;
   call.ttl = held_lock.lease(claim.ttl);
-  if (held_lock.nested()) {  // what the outer run asked for is not known here
+  if (held_lock.nested()) {  // this process does not know what the outer run asked for
     call.once.reset();
     call.supersede.reset();
     call.history_rows.reset();

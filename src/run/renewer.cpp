@@ -1,4 +1,5 @@
-// Renewer::loop() runs on the renewal thread, SharedLease on both, all else on the main thread.
+// Renewer::loop() runs on the renewal thread, SharedLease on both threads, everything else on the
+// main thread.
 
 #include "run/renewer.hpp"
 
@@ -73,11 +74,11 @@ constexpr size_t kThreadStack = 512UL * 1024;
 
 void notify(const util::Fd& event) {
   uint64_t one = 1;
-  // Cannot fail but by a full counter, and then it is readable already.
+  // Fails only if the counter is full, and then the descriptor is already readable.
   [[maybe_unused]] ssize_t written = write(event.get(), &one, sizeof one);
 }
 
-// Goes as far as it can: true when the request is done or its time is over.
+// Drives the request as far as possible. Returns true if it is done or its time is over.
 template <class Flight>
 bool attempt_over(Flight& flight, TimePoint now) {
   if (!flight.request) return false;
@@ -85,7 +86,7 @@ bool attempt_over(Flight& flight, TimePoint now) {
   return flight.done || now >= flight.give_up_at;
 }
 
-// The reply, or an error when the attempt was given up.
+// The reply, or an error if the attempt was given up.
 template <class Reply, class Flight>
 Result<Reply> take(Flight& flight) {
   auto request = std::move(flight.request);
@@ -198,9 +199,9 @@ void Renewer::send_what_is_due(TimePoint now) {
   }
 }
 
-// Until something can be done; true when the main thread calls.
+// Waits until something can be done. Returns true if the main thread calls.
 bool Renewer::wait() {
-  // A request that is done at once is not to be polled for.
+  // A request that is done immediately must not be polled for.
   TimePoint now = BootClock::now();
   bool ready = attempt_over(renewal_, now) || attempt_over(listener_, now);
   fds_.clear();
@@ -218,7 +219,8 @@ bool Renewer::wait() {
   return fds_.front().revents != 0;
 }
 
-// Until when there is nothing to do for the servers that a renewal did not wait for.
+// Drives requests to the servers for which a renewal did not wait. Returns until when there is
+// nothing to do for them.
 TimePoint Renewer::drive_stragglers(TimePoint now) {
   if (!renewal_.stragglers) return TimePoint::max();
   renewal_.stragglers->advance(now);
@@ -237,12 +239,13 @@ void Renewer::settle_renewal(TimePoint now) {
 }
 
 // A wake is a hint that an operator broke the lock. A broken connection is a hint that the server
-// restarted or that another is master. Either brings a renewal forward, whose reply counts.
+// restarted or that another server is master. Either brings a renewal forward, and only its reply
+// counts.
 void Renewer::settle_listener(TimePoint now) {
   if (!attempt_over(listener_, now)) return;
   const auto wake = take<lock::Wake>(listener_);
   if (wake ? *wake == lock::Wake::woken : listener_backoff_ == Millis(0)) renew_soon(now);
-  // A server that answers at once, again and again, must not occupy a processor.
+  // A server that answers immediately, again and again, must not occupy a processor.
   if (wake && now - listener_.sent_at >= timing::kBriefRound) {
     listener_backoff_ = Millis(0);
     listener_.next = now;
@@ -273,7 +276,7 @@ void Renewer::handle_notify(TimePoint now) {
 }
 
 void Renewer::renew_soon(TimePoint now) {
-  renew_again_ = true;  // a renewal in flight may have been too early to see it
+  renew_again_ = true;  // a renewal in flight may have been too early to see the break
   renewal_.next = now;
 }
 
@@ -306,7 +309,7 @@ void Renewer::failed(TimePoint now, Error why) {
   warn_of_outage(now, why);
 }
 
-// A connection that was cut is made again at once, which is not worth a line.
+// rlock restores a cut connection immediately, which is not worth a line.
 void Renewer::warn_of_outage(TimePoint now, const Error& why) {
   constexpr Millis kWorthALine{1000};
   if (++failures_ == 1) failing_since_ = renewal_.sent_at;

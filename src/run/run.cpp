@@ -25,7 +25,7 @@ lock::LeaseMonitor::Settings settings(const Plan& plan, const HeldLock& held_loc
                         plan.watchdog);
 }
 
-// Only where the command ended by itself: an end that rlock made is reported by its cause.
+// Only if the command exited by itself: if rlock stopped it, the cause of that is reported.
 std::optional<LeaseEnd> loss_at_release(const lock::ReleaseReply& reply) {
   switch (reply.ending) {
     case lock::OwnerEnd::forced:
@@ -39,15 +39,15 @@ std::optional<LeaseEnd> loss_at_release(const lock::ReleaseReply& reply) {
   }
 }
 
-// If an operator breaks the lock, the outermost run stops everything inside, by a signal that may
-// come before the news.
+// If an operator breaks the lock, the outermost run stops everything inside with a signal, which
+// may arrive before the news of the break.
 bool ended_by_outer_run(const HeldLock& held_lock, const RunEnd& end) {
   return held_lock.nested() && end.lost && end.lost->reported &&
          end.lost->reported->how == lock::LostHow::forced &&
          std::holds_alternative<Signaled>(end.end);
 }
 
-// Adds what the release has shown.
+// Adds the result of the release.
 void complete(RunEnd& end, const HeldLock& held_lock, const Result<lock::ReleaseReply>& released) {
   if (!released) end.unreleased = released.error();
   if (cause_of(end) != RunCause::command) return;
@@ -55,7 +55,7 @@ void complete(RunEnd& end, const HeldLock& held_lock, const Result<lock::Release
   if (ended_by_outer_run(held_lock, end)) end.ended_for = EndCause::lease;
 }
 
-// For the history, without blanks.
+// The result for the history, without blanks.
 std::string history_result(const Result<RunEnd>& end) {
   if (!end) return "-";
   const std::string_view word = row_of(cause_of(*end)).history;
@@ -72,21 +72,22 @@ Millis milliseconds_since(TimePoint time) {
   return std::chrono::duration_cast<Millis>(BootClock::now() - time);
 }
 
-// An operator broke the lock, or somebody released it: then nobody need have had it since.
+// An operator broke the lock, or another process released it; in both cases no other run need have
+// held it since.
 bool taken_away(const LeaseEnd& lost) {
   return lost.reported && (lost.reported->how == lock::LostHow::forced ||
                            lost.reported->how == lock::LostHow::released);
 }
 
-// Whether the work was done: the command ended by itself, and nobody asked it to stop half-way. Of
-// a lease that was lost the server knows whether others may have done the work meanwhile.
+// Whether the work was done: the command exited by itself, and was not asked to stop half-way. If
+// the lease was lost, the server knows whether another run may have done the work in the meantime.
 bool succeeded(const RunEnd& finish) {
   const auto* exited = std::get_if<Exited>(&finish.end);
   return finish.started && exited != nullptr && exited->code == 0 && !finish.ended_for &&
          !finish.asked_to_stop && !(finish.lost && taken_away(*finish.lost));
 }
 
-// None for a run that did nothing, and inside another one, which reports for itself.
+// nullopt for a run that did nothing, and inside an outer run, which reports for itself.
 std::optional<lock::OnceResult> once_result(const RunContext& context, const HeldLock& held_lock,
                                             const Result<RunEnd>& finish) {
   const auto& once = context.plan.claim.once;
@@ -95,8 +96,8 @@ std::optional<lock::OnceResult> once_result(const RunContext& context, const Hel
                           succeeded(*finish), held_lock.waited()};
 }
 
-// What is left of the lease for the release, in which somebody waits for the command's exit code.
-// A success that nobody records has its work done again.
+// What is left of the lease for the release, while a caller waits for the command's exit code. If a
+// success is not recorded, its work is done again.
 Nanos release_time(const lock::ReleaseCall& call, Nanos left) {
   return call.once ? std::max<Nanos>(left, timing::kShortestRelease)
                    : std::clamp<Nanos>(left, timing::kShortestRelease, timing::kLongestRelease);
@@ -136,7 +137,7 @@ Result<lock::ReleaseReply> release(const RunContext& context, const HeldLock& he
   return reply;
 }
 
-// What became of a success that was to be recorded.
+// Whether a success that should be recorded was recorded.
 Success success_of(const RunContext& context, const HeldLock& held_lock, const RunEnd& finish,
                    const std::optional<Result<lock::ReleaseReply>>& released) {
   const auto* exited = std::get_if<Exited>(&finish.end);
@@ -156,8 +157,8 @@ Success success_of(const RunContext& context, const HeldLock& held_lock, const R
   return Success::unconfirmed;
 }
 
-// The reply to a release that a failover may have lost, so that it was repeated: how the owner
-// ended is what the first master said, what is marked as done what the last one said.
+// Merges the replies to a release that a failover may have lost, so that it was repeated: the first
+// master reports how the owner ended, the last one what is marked as done.
 lock::ReleaseReply once_more(lock::ReleaseReply first, const lock::ReleaseReply& last) {
   first.marked = last.marked;
   return first;
@@ -173,11 +174,11 @@ Result<lock::ReleaseReply> release_until(lock::LockStore& store, lock::ReleaseCa
   const Millis asked = call.once ? call.once->asked : Millis(0);
   Millis attempt = timing::kFirstReleaseAttempt;
   std::optional<Error> why;
-  std::optional<lock::ReleaseReply> first;  // that a failover may have lost
+  std::optional<lock::ReleaseReply> first;  // a reply that a failover may have lost
   for (Millis pause = timing::kFirstReleasePause;;
        pause = std::min(pause * 2, timing::kLongestReleasePause)) {
-    // A store whose connection failed, or whose request was given up, sends the next one over a new
-    // one.
+    // After a failed connection, or a request that was given up, a store sends the next request
+    // over a new connection.
     const TimePoint give_up = poller.now() + attempt;
     if (call.once) call.once->asked = asked + milliseconds_since(begun);
     auto request = store.release(call);
@@ -191,14 +192,14 @@ Result<lock::ReleaseReply> release_until(lock::LockStore& store, lock::ReleaseCa
     request.reset();
     if (poller.now() >= give_up) attempt *= 2;  // the server may just be slow
     if (reply) {
-      // A master that is being replaced may be the only server that knows of it.
+      // A master that is being replaced may be the only server that knows about the release.
       auto outlasts = lock::outlasts_failover(store, poller, std::max(until, poller.now()));
       if (!first) first = *reply;
       if (outlasts) return once_more(std::move(*first), *std::move(reply));
       reply = std::move(outlasts).error();
     }
     if (reply.error().retry != Retry::later) return reply;
-    // The error of an attempt that `until` cut short explains less than the one before it.
+    // The error of an attempt that `until` cut short explains less than the one before.
     if (poller.now() < until || !why) why = std::move(reply).error();
     if (poller.now() + pause >= until) return std::move(*why);
     const TimePoint next = poller.now() + pause;
@@ -290,7 +291,7 @@ Confirmed await_replicas(const Plan& plan, const HeldLock& held_lock, Error unco
 namespace {
 
 // After `unshare -p` the first child is PID 1 of the new namespace. Once it has exited, no process
-// can start there any more, so it must be a child that stays.
+// can start there any more, so the first child must be one that stays.
 bool guard_may_be_discarded() {
   struct stat own {};
   struct stat for_children {};
@@ -304,20 +305,20 @@ class EarlyGuard {
  public:
   explicit EarlyGuard(const RunContext& context) : context_(context) {}
 
-  // If it fails, nothing is reported: after the grant it is tried again.
+  // Does not report a failure, because rlock tries again after the grant.
   void prepare() {
     const bool contained = context_.plan.contain != Contain::no;
     if (!guard_ && !contained && guard_may_be_discarded()) (void)fork();
   }
-  // The environment of the grant comes later, see Guard::start().
+  // Without the environment of the grant, which follows with Guard::start().
   Status fork() {
     const lock::AcquireCall& claim = context_.plan.claim;
     TRY(guard_, Guard::fork(context_, context_.plan.environment({claim.owner, {}, claim.limit})));
     return Done{};
   }
-  // Ends and reaps it.
+  // Kills and reaps the guard.
   void discard() { guard_.reset(); }
-  // None where it was not forked.
+  // Null if the guard was not forked.
   std::unique_ptr<Guard> take() { return std::move(guard_); }
 
  private:
@@ -325,16 +326,16 @@ class EarlyGuard {
   std::unique_ptr<Guard> guard_;
 };
 
-// Guard, command, renewal; then the release. The lock is released on every way out, unless
-// processes of the command are left that could not be ended: then it lasts as long as its lease.
-// `guard`: a guard that was forked before the grant, if any.
+// Runs guard, command and renewal, and then releases the lock. It releases the lock on every way
+// out, unless processes of the command are left that rlock could not stop: then the lock lasts as
+// long as its lease. `guard`: a guard that was forked before the grant, or null.
 RunOutcome run_held(const RunContext& context, const HeldLock& held_lock,
                     std::unique_ptr<Guard> guard) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   // If a lost lease is to be ignored, the guard reacts only to the death of rlock.
   SharedState* guard_state = context.plan.on_lost == OnLost::terminate ? &context.state : nullptr;
   SharedLease lease(settings(context.plan, held_lock), held_lock.granted_at, guard_state);
-  // The guard outlives the release: the next in line need not wait for its end.
+  // The guard outlives the release, so that the next waiter need not wait for the guard's exit.
   auto finish = supervise(context, held_lock, lease, guard);
   if (finish && finish->lost && context.plan.watchdog == lock::Watchdog::renew) {
     finish->lost->survives = lock::survived_outage(settings(context.plan, held_lock));
@@ -348,7 +349,7 @@ RunOutcome run_held(const RunContext& context, const HeldLock& held_lock,
   return *std::move(finish);
 }
 
-// Of a lock whose lease ended before anything ran under it.
+// The end of a run whose lease expired before its command started.
 RunEnd never_started(LeaseEnd lost) {
   return {.ended_for = EndCause::lease, .lost = std::move(lost)};
 }
@@ -388,7 +389,7 @@ bool readable(int fd) {
   return fd >= 0 && poll(&polled, 1, 0) > 0;
 }
 
-// Of a wait that neither acquired the lock nor was interrupted.
+// The outcome of a wait that neither acquired the lock nor was interrupted.
 RunOutcome not_acquired(lock::WaitResult result) {
   return std::visit(
       [](auto& why) -> RunOutcome {
@@ -403,7 +404,7 @@ RunOutcome without_replicas(Confirmed why) {
   return std::get<Error>(std::move(why));
 }
 
-// nullopt: no run around this one holds the lock.
+// nullopt: no outer run holds the lock.
 std::optional<Acquisition> enter_held_lock(const Plan& plan, const Connections& connections,
                                            Observer& observer, Signals& signals) {
   lock::SystemPoller poller(signals.fd());
@@ -425,7 +426,7 @@ std::optional<Acquisition> enter_held_lock(const Plan& plan, const Connections& 
   return std::move(*entered);
 }
 
-// `early`, if any, has its guard afterwards only where the lock was granted at once.
+// `early`, if any, keeps its guard only if the lock was granted immediately.
 Acquisition acquire_with(EarlyGuard* early, const Plan& plan, lock::LockStore& store,
                          Observer& observer, Signals& signals, int call_off) {
   lock::SystemPoller poller(signals.fd(), call_off);
@@ -464,7 +465,7 @@ Acquisition acquire_with(EarlyGuard* early, const Plan& plan, lock::LockStore& s
 
   auto fresh = fresh_lease(plan, held_lock, store, poller);
   const auto* counts_from = std::get_if<TimePoint>(&fresh);
-  // A signal that came with the grant ends the wait too: nothing must start.
+  // A signal that came with the grant ends the wait too: the command must not start.
   const int signal = signals.next_number();
   if (signal == 0 && !readable(call_off) && counts_from != nullptr) {
     held_lock.granted_at = *counts_from;
@@ -493,7 +494,7 @@ RunOutcome hold_and_run(const Plan& plan, const Connections& connections, Observ
     }
   }
   EarlyGuard early(context);
-  // What the kernel refuses is known before a lock is asked for.
+  // rlock learns what the kernel refuses before it asks for the lock.
   if (plan.contain != Contain::no) TRY_STATUS(early.fork());
   auto acquired = acquire_with(&early, plan, connections.store, observer, signals, -1);
   if (auto* without = std::get_if<RunOutcome>(&acquired)) return std::move(*without);

@@ -32,7 +32,7 @@ constexpr EndRow kEnds[] = {
     {RunCause::error, kOfError, Severity::error, "failed", "", ""},
 };
 
-// Of the alternatives of RunOutcome, in their order, after RunEnd.
+// The causes for the alternatives of RunOutcome after RunEnd, in their order.
 constexpr RunCause kNotHeld[] = {RunCause::busy,       RunCause::timed_out, RunCause::removed,
                                  RunCause::upgrade,    RunCause::done,      RunCause::failures,
                                  RunCause::superseded, RunCause::signal,    RunCause::error};

@@ -1,4 +1,4 @@
-// Runs in rlock on both threads, and in the guard: memory that they share.
+// Memory that both threads of rlock and the guard share.
 
 #include "run/shared_state.hpp"
 
@@ -47,7 +47,7 @@ std::string summarize(const Survivors& survivors) {
 void Exclusions::add(pid_t pid) noexcept {
   if (contains(pid)) return;
   size_t at = 0;
-  // The place of a process that has exited is free, if /proc can say so.
+  // The slot of a process that has exited is free, if /proc can show that.
   while (at < count_ && (!util::proc_is_ours() || util::read_stat(all_[at].pid))) ++at;
   if (at == all_.size()) return;
   auto stat = util::read_stat(pid);
@@ -68,7 +68,7 @@ bool Exclusions::contains(pid_t pid) const noexcept {
 int SharedState::killed_by() const noexcept {
   if (end_code == 0) return 0;
   if (end_code != CLD_EXITED) return end_status == SIGPIPE ? 0 : end_status.load();
-  // The OOM killer usually ends the child of a shell. Programs do not use these codes themselves.
+  // The OOM killer usually kills the child of a shell. Programs do not use these codes themselves.
   for (int number : {SIGKILL, SIGSEGV, SIGABRT, SIGBUS}) {
     if (end_status == 128 + number) return number;
   }

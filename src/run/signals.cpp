@@ -15,8 +15,8 @@
 namespace rlock::run {
 namespace {
 
-// What ends a process and can be caught. Left out are the faults (SEGV, BUS, FPE, ILL, TRAP, SYS):
-// our own bugs raise those, and they must end us as usual; the guard then acts.
+// The signals that terminate a process and can be caught, without the faults (SEGV, BUS, FPE, ILL,
+// TRAP, SYS): bugs of rlock raise those, and they must kill rlock as usual; the guard then acts.
 constexpr std::array kTerminating{SIGHUP,    SIGINT,  SIGQUIT, SIGABRT,  SIGUSR1,
                                   SIGUSR2,   SIGALRM, SIGTERM, SIGXCPU,  SIGPROF,
                                   SIGVTALRM, SIGIO,   SIGPWR,  SIGSTKFLT};
@@ -36,7 +36,7 @@ void set_disposition(int signal, void (*handler)(int), struct sigaction* before)
 
 void block(int signal, sigset_t& blocked, sigset_t& watched) {
   sigaddset(&blocked, signal);
-  // A blocked signal is queued even where it is ignored: nohup would break.
+  // A signal that is blocked is queued even if it is ignored, which would break nohup.
   if (!ignored(signal)) sigaddset(&watched, signal);
 }
 
@@ -45,7 +45,7 @@ void block(int signal, sigset_t& blocked, sigset_t& watched) {
 void open_standard_descriptors() {
   for (int fd = 0; fd <= 2; ++fd) {
     if (fcntl(fd, F_GETFD) >= 0) continue;
-    // The lowest free number is `fd` itself, all below being open.
+    // The lowest free number is `fd` itself, because all lower ones are open.
     if (open("/dev/null", O_RDWR | O_CLOEXEC) < 0) return;
   }
 }
@@ -58,10 +58,10 @@ Result<Signals> Signals::take() {
     block(signal, blocked, signals.watched_);
   }
   sigprocmask(SIG_BLOCK, &blocked, &signals.inherited_mask_);
-  // cron may start us with SIGCHLD ignored: then no child could be waited for.
+  // cron may start rlock with SIGCHLD ignored; then rlock could not wait for children.
   set_disposition(SIGCHLD, SIG_DFL, &signals.inherited_chld_);
   set_disposition(SIGPIPE, SIG_IGN, &signals.inherited_pipe_);
-  // A line of ours that does not fit below `ulimit -f`: the write fails, and that is all.
+  // If a line does not fit below `ulimit -f`, only the write fails.
   set_disposition(SIGXFSZ, SIG_IGN, &signals.inherited_xfsz_);
   signals.fd_.reset(signalfd(-1, &signals.watched_, SFD_NONBLOCK | SFD_CLOEXEC));
   if (!signals.fd_) return util::system_error("cannot watch signals: signalfd");
@@ -139,8 +139,8 @@ void send_terminal_signals(pid_t process, uint32_t which) noexcept {
 }
 
 void die_by(int signal) {
-  // The command dumped core, if it wanted to; ours would only hide that one. A core pipe does not
-  // obey the limit, hence both.
+  // The command dumped core if its limits allow that; a core of rlock would only hide that one. A
+  // core pipe does not obey the limit, so rlock sets both.
   prctl(PR_SET_DUMPABLE, 0);
   rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);

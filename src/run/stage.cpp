@@ -5,11 +5,11 @@
 namespace rlock::run {
 namespace {
 
-// Waiting does not end another user's processes. Others may die as long as the lease lasts, and are
-// killed until then.
+// Waiting does not stop another user's processes. Other processes may die while the lease lasts,
+// and rlock kills them until then.
 bool gives_up(Stage stage, const Look& look) {
   if (look.dismissed) return true;
-  // A process that only refused a signal is yet to be killed, or the command just keeps running.
+  // A process that only refused a signal has still to be killed, or the command just keeps running.
   const bool tried =
       look.phase == CommandPhase::stuck ||
       (look.phase == CommandPhase::refused && stage == Stage::running && look.command_ended);

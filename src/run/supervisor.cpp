@@ -50,7 +50,7 @@ std::string describe(const CommandEnd& end) {
                            : util::format("signal {}", std::get<Signaled>(end).signal);
 }
 
-// Watches over the command, its guard and the renewal thread.
+// Watches the command, its guard and the renewal thread.
 class Supervisor {
  public:
   Supervisor(const RunContext& context, const HeldLock& held_lock, SharedLease& lease,
@@ -64,10 +64,10 @@ class Supervisor {
         guard_(guard) {}
 
   Result<RunEnd> run() {
-    std::optional<util::SignalBlock> held;  // so that a ^Z can be announced before it stops us
+    std::optional<util::SignalBlock> held;  // so that a ^Z can be announced before it stops rlock
     if (terminal_.stop_fd() >= 0) held.emplace(SIGTSTP);
     TRY_STATUS(start_guard());
-    util::close_inherited_descriptors();  // the guard has them for the command
+    util::close_inherited_descriptors();  // the guard keeps them for the command
     started_ = BootClock::now();
     // A lease that is due for renewal when the command starts cannot wait for the thread.
     next_thread_try_ = std::min(started_ + timing::kThreadAfter, lease_.next_attempt());
@@ -83,7 +83,7 @@ class Supervisor {
     if (guard_ && guard_->start(grouping, environment)) return Done{};
     guard_.reset();
     TRY(guard_, Guard::fork(context_, environment));
-    // One that is dead already is found to be lost.
+    // If the guard is dead already, tend() finds that it was lost.
     (void)guard_->start(grouping);
     return Done{};
   }
@@ -99,7 +99,8 @@ class Supervisor {
       start_renewal(now);
       if (state_.may_take_precedence && renewer_.running()) renewer_.prefer();
       check_limits(now);
-      advance(now);  // what cannot be ended is not waited for once the lease is lost
+      advance(
+          now);  // once the lease is lost, rlock does not wait for processes that it cannot stop
       if (is_over(stage_)) return;
       report_unended(now);
       pollfd fds[4] = {{context_.signals.fd(), POLLIN, 0},
@@ -114,8 +115,8 @@ class Supervisor {
     }
   }
 
-  // Goes through the stages to which the present state leads. The guard may change the phase at any
-  // time: it is read once.
+  // Advances through the stages that follow from the present state. Reads the phase once, because
+  // the guard may change it at any time.
   void advance(TimePoint now) {
     const CommandPhase phase = state_.phase;
     const bool outlived = phase == CommandPhase::outlived;
@@ -139,7 +140,8 @@ class Supervisor {
             .dismissed = dismissed_by_ != 0};
   }
 
-  // `begins`: the command was running until now. Signals go before messages, which take time.
+  // `begins`: the command was running until now. Sends signals before messages, because messages
+  // take time.
   void act(bool begins) {
     if (stage_ == Stage::terminating) guard_->terminate(spares_nohup_);
     const bool killed = stage_ == Stage::killing;
@@ -152,9 +154,9 @@ class Supervisor {
     if (!killed) emit(EventKind::terminating, to_string(*cause_));
   }
 
-  // The signal that asked the command to stop, which it did; 0 when none did. A key that it
-  // survived was not meant for what it started later, and a HUP only asked it to read its
-  // configuration again.
+  // The signal that asked the command to stop, which then stopped; 0 if there was none. A key that
+  // the command survived was not meant for processes that it started later, and a HUP only asked it
+  // to read its configuration again.
   int cancel_signal() const {
     const TimePoint since = BootClock::now() - plan_.kill_after;
     if (cancel_ != 0 && (cancel_ != SIGHUP || hangup_at_ >= since)) return cancel_;
@@ -165,10 +167,10 @@ class Supervisor {
     return key != keys_.end() && key->second >= since ? number : 0;
   }
 
-  // The command has exited and leaves processes: daemons, or workers that must be gone before the
+  // The command has exited and left processes: daemons, or workers that must be gone before the
   // next holder starts.
   void check_leftovers(TimePoint now) {
-    read_signals();  // one to all processes of a service comes to the command at the same time
+    read_signals();  // a signal to all processes of a service reaches the command at the same time
     const int cancel = cancel_signal();
     const int number = cancel != 0 ? cancel : state_.killed_by();
     if (number == 0) return;
@@ -178,7 +180,7 @@ class Supervisor {
 
   bool is_contained() const { return plan_.contain != Contain::no; }
 
-  // When what does not die of KILL is not waited for any more.
+  // When rlock no longer waits for processes that do not die of KILL.
   TimePoint give_up_at() const {
     return std::max(killed_at_ + timing::kLostDyingTime, lease_.view().deadline);
   }
@@ -199,7 +201,7 @@ class Supervisor {
       if (stops) keys_[number] = BootClock::now();
       return guard_->pass_on(number, {getpgrp(), terminal_.foreground()});
     }
-    // `kill 0` in the command reached us too: it needs no echo.
+    // `kill 0` in the command reached rlock too, so rlock does not pass it on.
     const auto sender = static_cast<pid_t>(info.ssi_pid);
     if (sender != 0 && util::proc_is_ours() && util::descends_from(sender, guard_->pid())) return;
     result_.asked_to_stop = result_.asked_to_stop || stops;
@@ -207,11 +209,11 @@ class Supervisor {
     const bool reached = is_guard_above(sender);
     if (repeated(number, reached ? sender : 0)) return;
     if (reached) return guard_->order({GuardOrder::Kind::reached, {number}, {}});
-    // A stopped command could not act on the request alone.
+    // With CONT, because a stopped command cannot act on the request alone.
     guard_->order({GuardOrder::Kind::signal, {number, stops ? SIGCONT : 0}, {}});
   }
 
-  // A HUP may ask the command for something else than to stop.
+  // A HUP may ask the command for something other than to stop.
   void note_cancel(int number) {
     const TimePoint now = BootClock::now();
     cancel_ = number;
@@ -223,7 +225,7 @@ class Supervisor {
     if (plan_.stop_after) stop_at_ = now + *plan_.stop_after;
   }
 
-  // A signal to all processes of a service comes to the command at the same time as to rlock.
+  // A signal to all processes of a service reaches the command at the same time as rlock.
   void note_late_signals() {
     signalfd_siginfo info{};
     while (context_.signals.next(info)) {
@@ -232,9 +234,10 @@ class Supervisor {
     }
   }
 
-  // The second request to stop: KILL to what a cancel is ending; and where the lock is kept for
-  // what cannot be ended, TERM and INT are the way out. In nested runs each guard above passes one
-  // on, and a service manager may send one to all: of each of these only a second one counts.
+  // Whether this is the second request to stop: then rlock kills what it is terminating, and if it
+  // keeps the lock for processes that it cannot stop, a second TERM or INT makes it exit. In nested
+  // runs each guard above passes a request on, and a service manager may send one to all processes;
+  // from each of these only a second request counts.
   bool repeated(int number, pid_t passed_on_by) {
     // A service manager may send a HUP after its TERM.
     if (!asks_to_stop(number) || number == SIGHUP) return false;
@@ -243,7 +246,7 @@ class Supervisor {
     return now >= first + timing::kOneRequest && insists(number);
   }
 
-  // True when this request to stop is not one for the command any more.
+  // Returns true if this request to stop is no longer meant for the command.
   bool insists(int number) {
     if (stuck(state_.phase)) {
       if (number != SIGTERM && number != SIGINT) return false;
@@ -273,7 +276,7 @@ class Supervisor {
     terminal_.stop_with(guard_->command());
   }
 
-  // A stopped rlock renews nothing, and its guard keeps the time.
+  // A stopped rlock does not renew; its guard watches the time.
   void announce_stop() {
     if (stage_ != Stage::running || result_.lost || !terminates_on_loss() || !terminal_.can_stop())
       return;
@@ -281,7 +284,7 @@ class Supervisor {
     context_.observer.stopping(std::max(std::chrono::duration_cast<Millis>(left), Millis(0)));
   }
 
-  // As PID 1 rlock inherits orphans; it only reaps those.
+  // As PID 1 rlock inherits orphans, and only reaps them.
   void reap_orphans() {
     siginfo_t info{};
     while (true) {
@@ -311,7 +314,7 @@ class Supervisor {
     }
   }
 
-  // Lines about what does not end.
+  // Prints lines about processes that do not exit.
   void report_unended(TimePoint now) {
     if (waits_for_survivors()) report_survivors(now);
     if (now >= unheeded_at_) report_unheeded();
@@ -323,7 +326,7 @@ class Supervisor {
   }
 
   void check_lease(const SharedLease::View& lease, TimePoint now) {
-    // The guard is ending the command already.
+    // The guard is stopping the command already.
     if (state_.lease_over) {
       result_.lost = LeaseEnd{lease.lost, lease.last_error, true};
       return end_for(EndCause::lease, now);
@@ -335,7 +338,7 @@ class Supervisor {
       return end_for(EndCause::lease, std::min(kill_at, lease.kill_at));
     }
     if (!terminates_on_loss()) {
-      // A renewal may still come through later, and the end is worth one warning.
+      // A renewal may still succeed later, and the expiry is worth one warning.
       if (now < lease.deadline) return;
       result_.lost = LeaseEnd{std::nullopt, lease.last_error, false};
       return emit(EventKind::lost, describe(*result_.lost));
@@ -345,7 +348,7 @@ class Supervisor {
     end_for(awaits_thread() ? EndCause::no_renewal : EndCause::lease, lease.kill_at);
   }
 
-  // Prints a line immediately and then at growing intervals. The lease renews what others see.
+  // Prints a line immediately and then at growing intervals. A renewal stores the text for others.
   void report_survivors(TimePoint now) {
     if (plan_.record_ending) {
       renewer_.set_record(plan_.record_ending(summarize(state_.survivors)));
@@ -356,14 +359,15 @@ class Supervisor {
     next_report_ = now + report_every_;
   }
 
-  // Once: the command, or what is waited for of it, may take as long as it likes to stop.
+  // Prints this line once, because the command, or descendants for which rlock waits, may take any
+  // time to stop.
   void report_unheeded() {
     const Millis after = std::max(plan_.kill_after, timing::kUnheededAfter);
     unheeded_at_ = TimePoint::max();
     if (cause_ || stuck(state_.phase)) return;
     const bool ended = state_.command_ended();
     const pid_t command = ended ? 0 : guard_->command();
-    // An rlock below reports for itself.
+    // A nested rlock reports for itself.
     if (!ended && (command <= 0 || util::runs_our_program(command))) return;
     if (plan_.record_ending) {
       const std::string kill =
@@ -376,7 +380,7 @@ class Supervisor {
     context_.observer.unheeded({cancel_, after, command, kill_in});
   }
 
-  // --stop-after is over.
+  // --stop-after has expired.
   void report_kill() {
     const pid_t command = state_.command_ended() ? 0 : guard_->command();
     context_.observer.unheeded({cancel_, *plan_.stop_after, command, Millis(0)});
@@ -388,7 +392,7 @@ class Supervisor {
     kill_at_ = std::min(kill_at_, kill_at);
   }
 
-  // Whatever the reason, the command does not outlive its lease.
+  // Whatever the cause, the command does not outlive its lease.
   TimePoint kill_due() const {
     return terminates_on_loss() ? std::min(kill_at_, lease_.view().kill_at) : kill_at_;
   }
@@ -441,7 +445,7 @@ class Supervisor {
     return std::move(result_);
   }
 
-  // What the guard did by itself, where that has not been seen yet.
+  // Takes over what the guard did by itself, unless that was done before.
   void take_over_from_guard() {
     if (cause_) return;
     if (state_.exec_error == SharedState::kTooLate) {
@@ -453,7 +457,7 @@ class Supervisor {
     SharedLease::View lease = lease_.view();
     result_.lost = LeaseEnd{lease.lost, lease.last_error, true};
     emit(EventKind::lost, describe(*result_.lost));
-    // Descendants that were waited for it may have ended.
+    // Descendants may have exited for which rlock waited.
     const bool by_itself = state_.ended_first && plan_.until == ReleaseAfter::command;
     if (!by_itself) cause_ = EndCause::lease;
   }
@@ -486,20 +490,20 @@ class Supervisor {
   TimePoint started_;
   TimePoint next_thread_try_;
   Stage stage_ = Stage::running;
-  std::optional<EndCause> cause_;         // why the command, or what it left behind, ends
-  TimePoint kill_at_ = TimePoint::max();  // when KILL comes, unless the lease ends before
+  std::optional<EndCause> cause_;  // why the command, or its leftover processes, are being stopped
+  TimePoint kill_at_ = TimePoint::max();  // when to send KILL, unless the lease expires before
   TimePoint killed_at_;
-  uint32_t stops_seen_ = 0;  // of the command
-  // When the first TERM, INT or QUIT to rlock came, by the guard of an outer run that
-  // passed it on; 0: others, and keys.
+  uint32_t stops_seen_ = 0;  // stops of the command
+  // When the first TERM, INT or QUIT reached rlock, for each guard of an outer run that passed it
+  // on; 0: from other senders, and keys.
   std::map<pid_t, TimePoint> first_requests_;
-  int cancel_ = 0;       // the first TERM, INT or QUIT of another process, or else HUP
-  TimePoint hangup_at_;  // when the last HUP came, if it is one
-  TimePoint stop_at_ = TimePoint::max();      // when --stop-after is over
-  TimePoint unheeded_at_ = TimePoint::max();  // when a command that outlasts it is reported
-  std::map<int, TimePoint> keys_;             // those that came from the terminal
-  bool spares_nohup_ = false;                 // TERM is not for who ignores a hangup
-  int dismissed_by_ = 0;    // the second TERM or INT, after which survivors are not waited for
+  int cancel_ = 0;       // the first TERM, INT or QUIT of another process, otherwise HUP
+  TimePoint hangup_at_;  // when the last HUP came, if cancel_ is HUP
+  TimePoint stop_at_ = TimePoint::max();      // when --stop-after expires
+  TimePoint unheeded_at_ = TimePoint::max();  // when to report a command that is still running
+  std::map<int, TimePoint> keys_;             // signals that came from the terminal
+  bool spares_nohup_ = false;                 // TERM exempts processes that ignore a hangup
+  int dismissed_by_ = 0;    // the second TERM or INT, after which rlock does not wait for survivors
   Millis report_every_{0};  // doubles
   TimePoint next_report_;
   RunEnd result_;
@@ -518,7 +522,7 @@ Result<RunEnd> supervise(const RunContext& context, const HeldLock& held_lock, S
   if (only_time) only_time->advance(BootClock::now());
   TRY_STATUS(context.signals.watch_command());
   auto finish = Supervisor(context, held_lock, lease, *renewer, guard).run();
-  renewer->stop();  // before the release: a renewal in flight would bring the lock back
+  renewer->stop();  // before the release: a renewal in flight would restore the lock
   return finish;
 }
 

@@ -17,11 +17,12 @@
 namespace rlock::run {
 namespace {
 
-// If it is refused or of no use, nothing is held back.
+// If the kernel refuses this, or it is of no use, nothing is held back.
 util::Fd watch_for_stops() {
   struct sigaction action {};
   if (sigaction(SIGTSTP, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) return {};
-  // Blocked by the caller: then it stops neither us nor the command, which inherits that.
+  // The caller blocks the signal, so it stops neither rlock nor the command, which inherits the
+  // mask.
   sigset_t blocked;
   if (pthread_sigmask(SIG_BLOCK, nullptr, &blocked) != 0 || sigismember(&blocked, SIGTSTP) == 1)
     return {};
@@ -29,7 +30,7 @@ util::Fd watch_for_stops() {
   return util::Fd(signalfd(-1, &stop, SFD_NONBLOCK | SFD_CLOEXEC));
 }
 
-// A pager may read our output: its modes are neither ours to remember nor to change below it.
+// A pager may read rlock's output: then rlock must neither save nor restore the terminal's modes.
 bool has_reader() {
   struct stat info {};
   return fstat(STDOUT_FILENO, &info) == 0 && S_ISFIFO(info.st_mode);
@@ -58,11 +59,11 @@ bool Terminal::ours() const {
 }
 
 void Terminal::give_to(pid_t group) const {
-  util::SignalBlock no_stop(SIGTTOU);  // changing a terminal from the background would stop us
+  util::SignalBlock no_stop(SIGTTOU);  // changing a terminal from the background would stop rlock
   tcsetpgrp(fd_.get(), group);
 }
 
-// Never read from the descriptor: what is pending there a CONT still takes back.
+// Never reads the pending signal from the descriptor, because a CONT can then still discard it.
 void Terminal::stop() const {
   const sigset_t stop = util::signal_set({SIGTSTP});
   sigset_t before;
@@ -70,7 +71,8 @@ void Terminal::stop() const {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-// The first ancestor outside of our group decides: a shell with job control is of our session.
+// The first ancestor outside the process group decides: a shell with job control belongs to the
+// same session.
 bool Terminal::can_stop() const {
   pid_t parent = getppid();
   while (parent > 1 && getpgid(parent) == getpgrp()) {
@@ -107,7 +109,8 @@ void Terminal::restore_after(pid_t command_group) {
   // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
   if (std::memcmp(&now, &*before_, sizeof now) == 0) return;
   util::SignalBlock no_stop(SIGTTOU);
-  tcsetattr(fd_.get(), TCSANOW, &*before_);  // output that a ^S holds back would be waited for
+  // Not TCSADRAIN, which would wait for output that a ^S holds back.
+  tcsetattr(fd_.get(), TCSANOW, &*before_);
 }
 
 }  // namespace rlock::run
