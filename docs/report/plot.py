@@ -10,6 +10,46 @@ HERE = pathlib.Path(__file__).resolve().parent
 WIDTH, BAR, LEFT = 720, 20, 330
 STYLE = ("text{font:12px sans-serif;fill:#222}.title{font-weight:bold;font-size:14px}.bar{fill:#3b6ea5}.line{fill:none;"
          "stroke:#3b6ea5;stroke-width:2}.axis{stroke:#999}.grid{stroke:#ddd}")
+# What a section shows, and how its columns are called. A column that is not here is called by its name.
+TEXTS = {
+    "Simulated worlds": "What the simulation counted in each world. *done*: runs that found their work done. *overlaps*: commands that began while "
+                        "another one ran under the same exclusive lock. *violations*: broken promises, without the overlaps of a world in which rlock does not promise to prevent them.",
+    "Clocks beyond the bound": "The same for clocks that are too fast or too slow. rlock promises no overlap up to a drift of 5,000 ppm for each clock.",
+    "Mutants": "Rules that were left out, what the simulation then detected, and in how many seeds on average.",
+    "Rates": "The worlds above that break a condition.",
+    "Years": "A thousand hosts with daily jobs, 20 days for each of 20 seeds.",
+    "Crowd": "Real processes that wait for one lock.",
+    "Queue": "What the scripts take for a queue of each length, without processes.",
+    "Outages": "Ten runs with the default lease for each outage, which began at different moments between two renewals.",
+    "Peers": "A run of `true` without contention: the median.",
+    "Peers and their waiters": "Waiters of one lock on one machine with the server.",
+    "Peers and faults": "A fault of the holder, three seconds after its command began, with a lease of 10 s.",
+    "Names": "Locks of many names: all held, then all idle, and then listed by `status`.",
+    "Restart": "The server restarts while processes wait for one lock.",
+    "Many": "Many locks at the same time.",
+    "Rate": "Runs without contention, 50 at a time.",
+    "Soak": "Mixed faults for hours. Of each piece, the first row is the state after three minutes, when every part has been used, and the second row "
+            "the state at the end. The machine had other work at the same time.",
+}
+COLUMNS = {
+    "drift_ppm": "drift in ppm", "host_years": "host-years", "noticed": "detected as", "seeds": "seeds",
+    "commands_that_overlapped_another": "overlaps", "of_so_many_commands": "commands", "in_percent": "percent",
+    "hand_over_p50_ms": "hand-over, median, ms", "hand_over_p99_ms": "hand-over, p99, ms", "hand_overs": "hand-overs",
+    "private_kb": "private kB", "resident_kb": "resident kB", "resident_kb_of_a_waiter": "resident kB of a waiter",
+    "server_bytes_a_waiter": "server bytes per waiter", "bytes_a_waiter": "bytes per waiter", "waiting_cpu_share": "server CPU share while they wait",
+    "server_us_a_run": "server µs per run", "scripts_a_run": "scripts per run", "us_to_join": "µs to join",
+    "us_a_heartbeat": "µs per heartbeat", "us_a_hand_over": "µs per hand-over", "first_renewal_after_s": "first renewal after, s",
+    "whole_run_ms": "whole run, ms", "server_us_a_second_of_waiting": "server µs per second of waiting",
+    "commands_a_waiting_minute": "commands per minute of waiting", "next_command_after_s": "next command after, s",
+    "at_the_same_time": "overlap", "first_command_ended_after_s": "first command ended after, s", "waiter_gave_up_after_s": "waiter gave up after, s",
+    "bytes_a_held_name": "bytes per held name", "bytes_an_idle_name": "bytes per idle name", "us_an_acquire": "µs per acquire",
+    "us_a_release": "µs per release", "status_seconds": "status, s", "others_wait_ms": "others wait at most, ms",
+    "status_all_seconds": "status --all, s", "others_wait_all_ms": "others wait at most, ms", "most_commands_a_second": "most commands per second",
+    "server_cpu_share": "server CPU share", "kept_their_places": "kept their positions", "waiters_each": "waiters of each",
+    "runs_a_second": "runs per second", "runs_a_minute": "runs per minute", "us_in_scripts_a_run": "µs in scripts per run",
+    "server_cpu_us_a_run": "server µs per run", "runs_a_second_of_a_server_core": "runs per second of a server core",
+    "endless_keys": "keys without expiry", "server_kb": "server kB", "holder_kb": "holder kB", "waiter_kb": "waiter kB", "watch_kb": "watch kB",
+}
 COLOURS = ("#3b6ea5", "#c0504d", "#5b8c3a", "#8064a2", "#d98a1f", "#2a9d9d", "#777777", "#b0478f")
 
 
@@ -113,12 +153,12 @@ def cell(value):
 
 
 def as_table(rows):
-    out = ["| " + " | ".join(name.replace("_", " ") for name in rows[0]) + " |", "|" + "---|" * len(rows[0])]
+    out = ["| " + " | ".join(COLUMNS.get(name, name.replace("_", " ")) for name in rows[0]) + " |", "|" + "---|" * len(rows[0])]
     return out + ["| " + " | ".join(map(cell, row.values())) + " |" for row in rows]
 
 
 def section(title, command, rows):
-    return [f"## {title}", "", f"`{command}`", "", *as_table(rows), ""]
+    return [f"## {title}", "", TEXTS[title], "", f"`{command}`", "", *as_table(rows), ""]
 
 
 def comment(name):
@@ -146,13 +186,13 @@ def early_and_last(soak):
 
 def numbers():
     """Every number as it was measured, with its command."""
-    out = ["# Numbers", "", "`docs/report/plot.py` writes this page; `README.md` in the same folder explains the numbers. *load* is the number of processes "
-           "that wanted a processor in the minute before the measurement, for each processor. *true* is the time that the machine takes to "
-           "run the command `true`.", ""]
+    out = ["# Numbers", "", "The numbers behind the [report](README.md), which draws the conclusions. `docs/report/plot.py` writes this page. Under each "
+           "heading stand the command that measured the numbers and its date. *load* is the number of processes for each processor that "
+           "were ready to run in the minute before. *true* is the time that the machine takes to run the command `true`.", ""]
     for name, title in (("worlds", "Simulated worlds"), ("drift", "Clocks beyond the bound"), ("mutants", "Mutants")):
         out += section(title, comment(f"{name}.tsv"), table(f"{name}.tsv"))
-    out += section("Rates", "of the worlds above: what happens if a condition is broken", rates())
-    out += ["## Years", "", *("    " + line for line in (HERE / "data" / "years.txt").read_text(encoding="ascii").splitlines()), ""]
+    out += section("Rates", comment("worlds.tsv"), rates())
+    out += ["## Years", "", TEXTS["Years"], "", *("    " + line for line in (HERE / "data" / "years.txt").read_text(encoding="ascii").splitlines()), ""]
     for name in ("crowd", "queue"):
         one = kept(f"{name}.json")
         out += section(name.capitalize(), of(one), one["rows"])
@@ -166,8 +206,7 @@ def numbers():
         values = {key: value for key, value in one.items() if key not in ("command", "date", "load", "process_ms")}
         out += section(name.capitalize(), of(one), [values])
     soak = table("soak.tsv")
-    out += section("Soak", "tests/bench/soak.py: of each piece, the look after three minutes, when everything has been used, and the last; the machine had other work, too",
-                   early_and_last(soak))
+    out += section("Soak", "tests/bench/soak.py", early_and_last(soak))
     (HERE / "numbers.md").write_text("\n".join(out).rstrip() + "\n", encoding="utf-8")
 
 

@@ -159,7 +159,7 @@ void Ledger::check_exclusion(size_t run, const LockBook& book) {
   for (size_t other : book.running) limit = std::min(limit, scenario_.runs[other].limit.value());
   if (book.running.size() < limit) return;
   ++counts_.overlaps;
-  report(Check::exclusion, with_token(run) + " runs beside " + with_token(book.running.front()));
+  report(Check::exclusion, with_token(run) + " overlaps " + with_token(book.running.front()));
 }
 
 // Beside others a command may start a little later than one that was granted the lock after it.

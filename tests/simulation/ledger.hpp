@@ -54,7 +54,7 @@ inline constexpr Nanos kPasses = 5s;
 
 struct Counts {
   uint64_t runs = 0, commands = 0, queued = 0, scripts = 0, kills = 0, faults = 0;
-  uint64_t overlaps = 0;  // commands that began beside another, whether that is a violation or not
+  uint64_t overlaps = 0;  // commands that overlapped another, whether that is a violation or not
   uint64_t successes = 0, done = 0, failed_too_often = 0, superseded = 0, broken = 0;
   uint64_t closed = 0;  // and opened, by an operator
   uint64_t forgotten = 0;

@@ -111,7 +111,7 @@ void show(const Options& options, const Sums& sums, double real) {
       sums.counts.kills);
   std::printf(
       "%lu successes, %lu found done, %lu failed too often, %lu superseded, %lu broken by an "
-      "operator; %lu commands began beside another\n",
+      "operator; %lu commands overlapped\n",
       sums.counts.successes, sums.counts.done, sums.counts.failed_too_often, sums.counts.superseded,
       sums.counts.broken, sums.counts.overlaps);
   std::printf(

@@ -23,7 +23,7 @@ WORLDS = {"one_server": 100, "clock_back": 100, "modes": 100, "losses": 100, "op
 DRIFTS = (4_800, 10_000, 25_000, 50_000, 100_000, 150_000, 200_000, 250_000)  # parts per million
 SUMMARY = (r"(?P<runs>\d+) runs, .*; (?P<commands>\d+) commands; (?P<scripts>\d+) scripts; (?P<faults>\d+) faults",
            r"(?P<done>\d+) found done, .* (?P<superseded>\d+) superseded, (?P<broken>\d+) broken .*; (?P<overlaps>\d+) commands "
-           r"began", r"(?P<seconds>\d+) s simulated \((?P<host_years>[\d.]+)", r"(?P<violations>\d+) violations")
+           r"overlapped", r"(?P<seconds>\d+) s simulated \((?P<host_years>[\d.]+)", r"(?P<violations>\d+) violations")
 
 
 def fleet(world, seeds, *words):
