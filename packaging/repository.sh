@@ -1,8 +1,9 @@
 #!/bin/sh
-# repository.sh FOLDER URL KEY PACKAGE…: makes FOLDER/apt of the .deb files and FOLDER/rpm of the .rpm files, both signed with the
-# key KEY of gpg (GNUPGHOME says where it is), to be served as they lie from URL. Beside them are the public key, rlock.asc, and
-# what a machine needs to install from there: rlock.sources for apt, rlock.repo for dnf. A package that is there already stays.
-# Needs root or sudo only to install what is missing.
+# repository.sh FOLDER URL KEY PACKAGE…: makes a signed repository for apt (FOLDER/apt) of the .deb files, and for dnf (FOLDER/rpm) of
+# the .rpm files. KEY is a gpg key; GNUPGHOME says where it is. Serve FOLDER as it is from URL.
+#
+# FOLDER also gets the public key, rlock.asc, and the files with which a machine installs from URL: rlock.sources for apt, rlock.repo
+# for dnf. Packages of an earlier call stay. Needs root or sudo only to install missing tools.
 set -eu
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)

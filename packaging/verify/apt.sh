@@ -1,8 +1,9 @@
 #!/bin/bash
-# apt.sh [SUITE…]: the .deb in a bare Debian of each SUITE (bookworm), from a signed repository: installed, its main job, upgraded to another
-# program and downgraded while a lock is held, purged, and what it leaves. DEB is the package; without it packaging/package.sh makes one. LATER is
-# that of a later version; without it, it is made of today's source and tests/compat/later.patch. A suite whose redis-server is older than 6.2
-# needs the URL of another one.
+# apt.sh [SUITE…]: tests the .deb in a bare Debian of each SUITE (bookworm). apt installs it from a signed repository, rlock does its
+# main job, apt upgrades it to another version and downgrades it while a lock is held, and purges it. Nothing may remain.
+#
+# DEB is the package; without it packaging/package.sh builds one. LATER is the package of a later version; without it, this script
+# builds one from today's source and tests/compat/later.patch. URL is a server, which a suite needs if its redis-server is older than 6.2.
 #
 # On Ubuntu: MIRROR=URL COMPONENTS=main,universe KEYRING=.../ubuntu-archive-keyring.gpg apt.sh noble
 set -euo pipefail

@@ -1,6 +1,6 @@
 #!/bin/sh
-# In the guest, where /srv/old and /srv/new are two repositories that differ in the package's version: its whole life by apt.
-# apt_guest.sh OLD_VERSION NEW_VERSION [URL]: URL is a server to use instead of the suite's own.
+# apt_guest.sh OLD_VERSION NEW_VERSION [URL]: installs, uses, upgrades, downgrades and purges the package with apt, in the guest of apt.sh.
+# /srv/old and /srv/new are repositories with these versions. URL is a server to use instead of the suite's own.
 set -eu
 old=$1 new=$2 url=${3:-}
 # shellcheck source=steps.sh

@@ -1,6 +1,7 @@
 #!/bin/sh
-# In a bare Debian 12 of amd64: arm64_guest.sh install|build|emulate, for packaging/arm64.sh. build makes the portable program in /srv/dist
-# of /srv/source.tar.gz; emulate runs arm64_init.sh, which is in /srv/initrd, under /srv/kernel.
+# arm64_guest.sh install|build|emulate: a step of packaging/arm64.sh, in a bare Debian 12 for amd64. "install" installs the cross compiler
+# and the emulator. "build" builds the portable program from /srv/source.tar.gz into /srv/dist. "emulate" boots /srv/kernel with /srv/initrd,
+# which runs arm64_init.sh.
 set -eu
 
 program=rlock-linux-arm64

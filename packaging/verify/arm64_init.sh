@@ -1,7 +1,7 @@
 #!/bin/busybox sh
 # shellcheck shell=dash
-# Process 1 of an emulated machine of arm64 with busybox, Redis and the portable rlock: the main job and the guard's kill. The last line
-# is "passed" where all went well.
+# Tests the portable rlock as process 1 of an emulated arm64 machine that has only busybox, Redis and rlock. rlock does its main job, and
+# the guard stops the command of a killed rlock. If both succeed, the last line of output is "passed".
 /bin/busybox --install -s /bin
 export PATH=/bin:/usr/bin HOME=/
 mkdir -p /proc
@@ -18,7 +18,7 @@ exec sleep 1000
 END
 chmod +x /tree
 
-# gone PID…: each is dead, or dead but for its parent.
+# gone PID…: succeeds if each process is dead or a zombie.
 gone() {
   for pid; do
     state=$(sed 's/.*) //' "/proc/$pid/stat") && [ "${state%% *}" != Z ] && return 1
@@ -26,7 +26,7 @@ gone() {
   return 0
 }
 
-# Word by word: two process ids.
+# The file contains two process ids, which the shell has to split.
 # shellcheck disable=SC2046
 guard_kills() {
   rlock run -t 2s killed -- /tree >"$scratch/killed" 2>&1 &
@@ -35,7 +35,7 @@ guard_kills() {
   kill -KILL "$run"
   await gone $(cat /tmp/pids)
   expect 0 rlock run -w 60s killed -- true
-  step "rlock was killed: its guard ended the command and all of its descendants"
+  step "rlock was killed: its guard stopped the command and all of its descendants"
 }
 
 main_job() (

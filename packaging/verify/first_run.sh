@@ -1,7 +1,7 @@
 #!/bin/bash
-# first_run.sh [WAY…]: how long a new user takes from a bare Debian to the first run under a lock, by each WAY: apt (from a repository),
-# file (the portable one), source. Prints seconds, and limits none. DIST is the folder of the artefacts that packaging/release.sh made
-# (dist), SUITE the Debian (bookworm).
+# first_run.sh [WAY…]: measures the time from a bare Debian to the first run under a lock, for each WAY of installing rlock: apt (from a
+# repository), file (the portable program), source. It prints seconds and sets no limit. DIST is the folder of the artefacts that
+# packaging/release.sh made (dist), SUITE the Debian (bookworm).
 set -euo pipefail
 
 # shellcheck source=guest.bash

@@ -1,5 +1,6 @@
 #!/bin/sh
-# In a bare guest: first_run_guest.sh apt|file|source URL: to the first run under a lock, by that way. URL is the server of the file.
+# first_run_guest.sh apt|file|source URL: installs rlock in this way and runs a command under a lock, in the guest of first_run.sh. The
+# way "file" uses the server at URL.
 set -eu
 way=$1 url=$2
 # shellcheck source=steps.sh

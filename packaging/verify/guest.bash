@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2016
-# What the tests that install rlock in a bare Debian share. They need root, and leave nothing behind but what packaging/package.sh
-# does: $folder ends with the test.
+# Functions for the tests that install rlock in a bare Debian. These tests need root. They remove $folder at their end, and leave only the
+# packages that packaging/package.sh has built.
 
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 top=$(dirname "$(dirname "$here")")

@@ -1,6 +1,6 @@
 #!/bin/sh
-# lint.sh [DEB RPM]: lintian and rpmlint find nothing in the packages, down to what they call pedantic. Without arguments
-# packaging/package.sh makes both.
+# lint.sh [DEB RPM]: fails if lintian or rpmlint finds anything in the packages, even a pedantic remark. Without arguments,
+# packaging/package.sh builds both packages.
 set -eu
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)

@@ -1,7 +1,7 @@
 #!/bin/bash
-# reproducible.sh: packaging/release.sh in two clones, in folders of other names and depth, with another umask, time zone, locale and user name:
-# every artefact has the same bytes. Run by root, the second clone is built by the user nobody. Needs root only where release.sh has
-# to install packages.
+# reproducible.sh: runs packaging/release.sh in two clones and fails unless every artefact has the same bytes. The clones differ in name
+# and depth of the folder, umask, time zone, locale and user name. If you are root, the user nobody builds the second clone. Needs root
+# only if release.sh has to install packages.
 set -euo pipefail
 
 here=$(dirname "$(realpath "$0")")

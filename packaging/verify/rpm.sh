@@ -1,13 +1,13 @@
 #!/bin/bash
-# rpm.sh [SUITE…]: the .rpm in a bare Debian of each SUITE (bookworm), by dnf from a signed repository: installed, its main job,
-# upgraded and downgraded while a lock is held, removed, and what it leaves. RPM is the package; without it packaging/package.sh makes
-# one.
+# rpm.sh [SUITE…]: tests the .rpm in a bare Debian of each SUITE (bookworm). dnf installs it from a signed repository, rlock does its
+# main job, dnf upgrades and downgrades it while a lock is held, and removes it. Nothing may remain. RPM is the package; without it
+# packaging/package.sh builds one.
 set -euo pipefail
 
 # shellcheck source=guest.bash
 . "$(dirname "$(realpath "$0")")/guest.bash"
 
-# What the package asks of other packages: the libraries of every Linux with glibc, a shell, and nothing else.
+# The package may require only the libraries of every Linux with glibc, and a shell.
 other_requirements() {
   rpm -qp --requires "$RPM" | grep -v '^rpmlib(\|^config(rlock)' | sort -u
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
-# In the guest, where /srv/old and /srv/new are two repositories that differ in the package's release: its whole life by dnf. The
-# database of rpm is empty there, and /srv/base.rpm stands for the libraries that dpkg has installed.
-# rpm_guest.sh OLD_RELEASE NEW_RELEASE
+# rpm_guest.sh OLD_RELEASE NEW_RELEASE: installs, uses, upgrades, downgrades and removes the package with dnf, in the guest of rpm.sh.
+# /srv/old and /srv/new are repositories with these releases. The rpm database of the guest is empty, and /srv/base.rpm provides the
+# libraries that dpkg has installed.
 set -eu
 old=$1 new=$2
 # shellcheck source=steps.sh

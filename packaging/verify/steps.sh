@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# The main job, on a server of the guest, and what the steps of a test share. $lock is the lock's name.
+# Functions for the tests in a guest: they start a server there, run rlock's main job, and report each step. $lock is the lock's name.
 
 server=/tmp/redis.sock
 scratch=$(mktemp -d)
