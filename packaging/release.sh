@@ -30,7 +30,7 @@ refuse() {
 
 build_portable() {
   CXXFLAGS="-ffile-prefix-map=$top=." cmake -S "$top" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DRLOCK_TESTS=OFF \
-    -DRLOCK_PORTABLE=ON &&
+    -DRLOCK_PORTABLE=ON -DCMAKE_UNITY_BUILD=ON &&
     ninja -C "$build" rlock &&
     strip -o "$dist/$program" "$build/src/rlock" &&
     python3 -B "$top/packaging/sbom.py" "$build" "$program" "$dist/$program.spdx.json"

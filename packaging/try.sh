@@ -13,7 +13,7 @@ scratch=$(mktemp -d)
 # Prints each tenth of the build on descriptor 3, because it takes minutes. The output of the build is written to the log.
 compile() {
   tenths=0
-  cmake -S "$top" -B "$build" -DCMAKE_BUILD_TYPE=Release -DRLOCK_TESTS=OFF &&
+  cmake -S "$top" -B "$build" -DCMAKE_BUILD_TYPE=Release -DRLOCK_TESTS=OFF -DCMAKE_UNITY_BUILD=ON &&
     cmake --build "$build" --parallel "$(nproc)" | while IFS= read -r line; do
       printf '%s\n' "$line"
       if [[ $line =~ ^\[\ *([0-9]+)%\] ]] && [ $((BASH_REMATCH[1] / 10)) -gt "$tenths" ]; then

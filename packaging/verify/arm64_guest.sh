@@ -19,7 +19,7 @@ build() {
   tar -xzf /srv/source.tar.gz -C /srv/source --strip-components=1
   cd /srv/source
   export PKG_CONFIG_LIBDIR=/usr/lib/aarch64-linux-gnu/pkgconfig:/usr/share/pkgconfig CXXFLAGS=-ffile-prefix-map=/srv/source=.
-  cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DRLOCK_TESTS=OFF -DRLOCK_PORTABLE=ON -DCMAKE_SYSTEM_NAME=Linux \
+  cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON -DRLOCK_TESTS=OFF -DRLOCK_PORTABLE=ON -DCMAKE_SYSTEM_NAME=Linux \
     -DCMAKE_SYSTEM_PROCESSOR=aarch64 -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ -DCMAKE_LIBRARY_ARCHITECTURE=aarch64-linux-gnu \
     -DCMAKE_EXE_LINKER_FLAGS=-L/usr/lib/aarch64-linux-gnu
   ninja -C build rlock
