@@ -45,7 +45,7 @@ void LeaseMonitor::failed(TimePoint sent_at, TimePoint now) {
 }
 
 TimePoint LeaseMonitor::attempt_deadline(TimePoint sent_at) const {
-  // Half of what is left: the server may be a dead one, while another takes its place.
+  // Half of what is left, because this server may be dead while another takes its place.
   Nanos left = terminate_at() - sent_at;
   Nanos least = timing::least_renewal(settings_.ttl);
   return sent_at + std::max({least, answer_time_, std::min(abandoned_time_, left / 2)});

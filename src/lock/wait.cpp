@@ -9,8 +9,8 @@
 namespace rlock::lock {
 namespace {
 
-constexpr int kWarnAfter = 3;  // failed waits in a row
-// Wakes that bring nothing come in small numbers.
+constexpr int kWarnAfter = 3;  // consecutive failed waits
+// A server sends only a few wakes that bring nothing.
 constexpr int kMostBriefRounds = 50;
 constexpr int kMostSweeps = 1000;
 
@@ -18,13 +18,13 @@ Millis next_backoff(Millis backoff, Millis longest = timing::kLongestAcquireBack
   return std::clamp(backoff * 2, timing::kFirstAcquireBackoff, longest);
 }
 
-// Of a request that has only the time `reach`: several more tries fit into it.
+// The longest backoff of a request that has only the time `reach`: several more tries fit into it.
 Millis longest_backoff(Millis reach) {
   return std::clamp(reach / 8, timing::kFirstAcquireBackoff, timing::kLongestAcquireBackoff);
 }
 
-// Whether a retry cannot help. It can after a refused password that was right before: its file may
-// be about to change.
+// Whether a retry cannot help. It can help after a refused password that was right before, because
+// its file may be about to change.
 bool is_hopeless(const Error& error, bool answered) {
   if (error.retry == Retry::later) {
     return error.kind != ErrorKind::unavailable && !(error.kind == ErrorKind::denied && answered);
@@ -32,7 +32,7 @@ bool is_hopeless(const Error& error, bool answered) {
   return error.kind != ErrorKind::unavailable || !answered;
 }
 
-// Reports once that all that is left to do is to wait for the server.
+// Reports once that only the server's reply is left to wait for.
 class AnnouncedRequest final : public Request {
  public:
   AnnouncedRequest(Request& request, WaitObserver& observer)
@@ -61,7 +61,7 @@ class AnnouncedRequest final : public Request {
   bool announced_ = false;
 };
 
-// The reply may still be a grant, or the next one at once.
+// Whether the reply may still be a grant, or the next reply may be one immediately.
 bool is_hopeful(const AcquireReply& reply) {
   return std::holds_alternative<Granted>(reply) || std::holds_alternative<RetryNow>(reply);
 }
@@ -90,8 +90,8 @@ TimePoint WaitLimits::retry_until(TimePoint started, Queueing queueing,
   return answered ? deadline : std::max(deadline, started + least);
 }
 
-// Before the first answer a try is as long as the server may take to be reached, also through
-// sentinels or other nodes; a request that does not wait has one.
+// Before the first answer a try lasts as long as it may take to reach the server, also through
+// sentinels or other nodes. A request that does not wait has one try.
 TimePoint WaitLoop::WaitState::reply_deadline(TimePoint sent_at) const {
   if (answered) {
     return waits() ? std::min(limits.deadline, sent_at + timing::kAcquireAttempt)
@@ -129,7 +129,7 @@ std::optional<Result<WaitResult>> WaitLoop::step(WaitState& state) {
   if (in_time && poller_.now() >= state.limits.deadline) {
     return time_out(state);
   }
-  // The last try is cut short by the deadline: the error of an earlier one explains more.
+  // The deadline interrupts the last try, so the error of an earlier try explains more.
   Error error = state.transient_error.value_or(no_answer(state.call.name, store_.server()));
   error.answered = std::max(error.answered, answered);
   return recover(state, std::move(error));
@@ -142,7 +142,8 @@ std::optional<Result<WaitResult>> WaitLoop::handle_reply(WaitState& state, Acqui
   }
   if (auto* busy = std::get_if<Busy>(&reply)) return refused(state, std::move(*busy));
   if (auto* ended = std::get_if<OwnerEnded>(&reply)) {
-    // A revoked grant counts as held until its owner confirms: else the next one waits for its end.
+    // A revoked grant counts as held until its owner confirms; without that the next waiter waits
+    // until it expires.
     if (ended->ending == OwnerEnd::forced)
       return cancel_and_return(state, WaitResult(std::move(*ended)));
     return WaitResult(std::move(*ended));
@@ -158,8 +159,8 @@ std::optional<Result<WaitResult>> WaitLoop::handle_reply(WaitState& state, Acqui
     observer_.queued(*queued);
     return wait(state, std::move(*queued));
   }
-  // There was much to sweep. One try is due even to those who do not wait, but no server keeps us
-  // for ever.
+  // There was much to sweep. Even a run that does not wait gets one try, but no server delays rlock
+  // forever.
   TimePoint until = std::max(state.limits.deadline, state.started + state.limits.reach);
   if (poller_.now() >= until) return time_out(state);
   if (++state.sweeps <= kMostSweeps) return std::nullopt;
@@ -173,7 +174,7 @@ std::optional<Result<WaitResult>> WaitLoop::handle_grant(WaitState& state, Grant
     return await_failover(state, std::move(outlasts).error());
   }
   const uint64_t slot = std::max<uint64_t>(granted.slot, state.call.numbered ? 1 : 0);
-  // The repeat of a request that was granted writes nothing that replicas could confirm.
+  // The repeat of a granted request writes nothing that replicas could confirm.
   if (state.call.replicas > 0 && state.lost_reply && !granted.unconfirmed) {
     granted.unconfirmed = no_answer(state.call.name, store_.server());
   }
@@ -181,8 +182,8 @@ std::optional<Result<WaitResult>> WaitLoop::handle_grant(WaitState& state, Grant
                              state.started, std::move(granted.unconfirmed)});
 }
 
-// The grant may be lost, and another one may be granted the lock at the new master: the same owner
-// asks again, with its position in the queue, until its grant is at a master that stays.
+// The grant may be lost, and the new master may grant the lock to another owner. So the same owner
+// asks again, with its position in the queue, until a master that stays has its grant.
 std::optional<Result<WaitResult>> WaitLoop::await_failover(WaitState& state, Error why) {
   const TimePoint now = poller_.now();
   const TimePoint until = state.waits() ? state.limits.deadline : state.retry_until();
@@ -202,13 +203,13 @@ std::optional<Result<WaitResult>> WaitLoop::await_failover(WaitState& state, Err
   return std::nullopt;
 }
 
-// An earlier request that arrives late would be granted a lock that nobody uses.
+// Cancels, because an earlier request that arrives late would be granted a lock that no run uses.
 Result<WaitResult> WaitLoop::refused(const WaitState& state, WaitResult why) {
   if (state.lost_reply) return cancel_and_return(state, std::move(why));
   return why;
 }
 
-// Returns nothing where the waiter is to ask again.
+// Returns nullopt if the waiter has to ask again.
 std::optional<Result<WaitResult>> WaitLoop::wait(WaitState& state, Queued queued) {
   while (true) {
     bool slept = false;
@@ -217,7 +218,8 @@ std::optional<Result<WaitResult>> WaitLoop::wait(WaitState& state, Queued queued
   }
 }
 
-// Whether a heartbeat was enough. If it fails, or somebody else holds the lock, the waiter asks.
+// Whether a heartbeat was enough. If it fails, or another owner holds the lock, the waiter has to
+// ask.
 bool WaitLoop::keeps_place(WaitState& state, Queued& queued) {
   if (!state.may_rest()) return false;
   auto request = store_.heartbeat(state.call.name, state.call.owner);
@@ -241,7 +243,7 @@ bool WaitLoop::keeps_place(WaitState& state, Queued& queued) {
   return true;
 }
 
-// `slept`: nobody woke it.
+// `slept`: the waiter was not woken.
 std::optional<Result<WaitResult>> WaitLoop::wait_once(WaitState& state, const Queued& queued,
                                                       bool& slept) {
   TimePoint now = poller_.now();
@@ -264,7 +266,8 @@ std::optional<Result<WaitResult>> WaitLoop::wait_once(WaitState& state, const Qu
   return std::nullopt;
 }
 
-// The server that has just queued us is there: an error while waiting costs no position.
+// The server that has just queued this owner is available, so an error while waiting does not cost
+// the position.
 std::optional<Result<WaitResult>> WaitLoop::handle_wake(WaitState& state, Result<Wake> wake,
                                                         Millis took) {
   state.brief_rounds = took < timing::kBriefRound ? state.brief_rounds + 1 : 0;
@@ -295,7 +298,8 @@ std::optional<Result<WaitResult>> WaitLoop::pause_before_retry(WaitState& state,
   return std::nullopt;
 }
 
-// A transient error costs no position in the queue; a permanent one ends the acquisition.
+// A transient error does not cost the position in the queue; a permanent error ends the
+// acquisition.
 std::optional<Result<WaitResult>> WaitLoop::recover(WaitState& state, Error error) {
   TimePoint now = poller_.now();
   // The servers of the lock have answered: the wait continues until they agree on a master.
@@ -330,13 +334,13 @@ Result<WaitResult> WaitLoop::time_out(const WaitState& state) {
   return cancel_and_return(state, WaitResult(std::move(late)));
 }
 
-// A request that failed may have been carried out all the same: what it took is cancelled.
+// The server may have carried out a failed request, so what it acquired is cancelled.
 Result<WaitResult> WaitLoop::cancel_and_return(const WaitState& state, Result<WaitResult> result) {
   CancelCall call{state.call.name, state.call.owner};
   if (result && std::holds_alternative<TimedOut>(*result)) call.how = CancelHow::timed_out;
   const TimePoint brief = poller_.now() + timing::kShortCancelTime;
   const bool interrupted = result && std::holds_alternative<Interrupted>(*result);
-  // A server that was away until now is asked once.
+  // A server that was unavailable until now is asked once.
   if (!state.answered && (!interrupted || state.transient_error)) {
     (void)finish(poller_, store_.cancel(call), brief, store_.server(), Interruptible::no);
     return result;
@@ -349,7 +353,7 @@ Result<WaitResult> WaitLoop::cancel_and_return(const WaitState& state, Result<Wa
 
 Result<CancelReply> WaitLoop::cancel(const CancelCall& call, TimePoint until) {
   for (Millis backoff{0};;) {
-    // Half of what is left, so that a connection that went silent leaves time for a fresh one.
+    // Half of what is left, so that a silent connection leaves time for a fresh one.
     const TimePoint now = poller_.now();
     const TimePoint attempt_end =
         now + std::min<TimePoint::duration>(timing::kAcquireAttempt, (until - now) / 2);
@@ -373,7 +377,7 @@ PollResult WaitLoop::drive_ticking(Request& request, TimePoint deadline) {
   }
 }
 
-// At least a millisecond: to the server, 0 would mean for ever.
+// At least a millisecond, because 0 would mean forever to the server.
 Millis WaitLoop::time_to_block(const WaitState& state, const Queued& queued) {
   const Millis jitter = timing::wait_jitter(state.slice);
   const Millis usual = random_between(state.slice - jitter, state.slice + jitter);
@@ -387,20 +391,20 @@ Millis WaitLoop::poll_pause(const WaitState& state) {
                         (timing::kPollPause + timing::kPollPauseSpread) * slices);
 }
 
-// The server may have restarted, and cut off all waiters at once: those at rest come back over a
-// whole slice, two of which may pass within their heartbeat.
+// The server may have restarted and cut off all waiters at the same moment. Idle waiters return
+// over a whole slice, two of which may pass within their heartbeat.
 Millis WaitLoop::pause_after_cut(const WaitState& state) {
   return random_between(timing::kFirstPollPause,
                         state.at_rest() ? state.slice : timing::kFirstPollPause * 3 / 2);
 }
 
-// Those at rest come within their heartbeat also after a second pause.
+// Idle waiters return within their heartbeat even after a second pause.
 Millis WaitLoop::pause_after_failure(const WaitState& state) {
   if (!state.at_rest()) return random_between(state.backoff / 2, state.backoff * 3 / 2);
   return random_between(state.slice / 4, state.slice * 3 / 4);
 }
 
-// At random, to avoid a thundering herd.
+// Random, to avoid a thundering herd.
 Millis WaitLoop::random_between(Millis least, Millis most) {
   const auto width = static_cast<uint64_t>((most - least).count()) + 1;
   return least + Millis(static_cast<Millis::rep>(random_.next() % width));

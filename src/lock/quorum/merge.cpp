@@ -20,7 +20,7 @@ size_t count(const Replies<T>& replies, Holds holds) {
       std::count_if(all.begin(), all.end(), [&](const T* one) { return holds(*one); }));
 }
 
-// The first answer of which `holds` is true.
+// The first answer for which `holds` returns true.
 template <class T, class Holds>
 const T* find(const Replies<T>& replies, Holds holds) {
   for (const T* one : answers(replies)) {
@@ -29,7 +29,7 @@ const T* find(const Replies<T>& replies, Holds holds) {
   return nullptr;
 }
 
-// Lower ranks explain more.
+// A loss with a lower rank explains more.
 size_t rank(LostHow how) {
   constexpr LostHow kRanks[] = {LostHow::forced,   LostHow::taken,   LostHow::full,
                                 LostHow::released, LostHow::deleted, LostHow::expired,
@@ -37,8 +37,7 @@ size_t rank(LostHow how) {
   return static_cast<size_t>(std::find(std::begin(kRanks), std::end(kRanks), how) - kRanks);
 }
 
-// A server knows its own grants only, so it takes a majority to know that there was no later
-// holder.
+// A server knows only its own grants, so only a majority knows that there was no later holder.
 Lost merged_loss(const Replies<RenewReply>& replies, const Quorum& quorum) {
   const Lost* best = nullptr;
   size_t untouched = 0;
@@ -53,19 +52,20 @@ Lost merged_loss(const Replies<RenewReply>& replies, const Quorum& quorum) {
   return lost;
 }
 
-// A server's error behind its name, where the message names the request already.
+// A server's error preceded by its name, for a message that already names the request.
 std::string error_at(const std::string& server, const Error& error) {
   size_t named = error.text.find(server);
   return named == std::string::npos ? server + ": " + error.text : error.text.substr(named);
 }
 
-// Why a server gave no usable reply.
+// Why a server did not give a usable reply.
 template <class T>
 std::string silence_text(const std::optional<Result<T>>& reply, const std::string& server) {
   return reply ? error_at(server, reply->error()) : server + ": no answer yet";
 }
 
-// Some servers refused and others were silent, so neither side has a majority. May pass.
+// Some servers refused and others were silent, so neither side has a majority. That may be
+// temporary.
 Error no_majority(const Replies<RenewReply>& replies, const Quorum& quorum) {
   std::vector<std::string> reasons;
   for (size_t i = 0; i < replies.size(); ++i) {
@@ -87,7 +87,7 @@ Error no_majority(const Replies<RenewReply>& replies, const Quorum& quorum) {
 
 // `: db1:6379, db2:6379: Connection refused; db3:6379: timed out`.
 std::string reasons_text(const Quorum& quorum, const std::vector<std::optional<Error>>& errors) {
-  std::vector<std::pair<std::string, std::string>> reasons;  // servers, and why
+  std::vector<std::pair<std::string, std::string>> reasons;  // servers, and their reason
   for (size_t i = 0; i < errors.size(); ++i) {
     if (!errors[i]) continue;
     const std::string& server = quorum.servers[i];
@@ -106,7 +106,7 @@ std::string reasons_text(const Quorum& quorum, const std::vector<std::optional<E
   return text;
 }
 
-// Each server may have broken other holders of those that were named.
+// Merges broken holders, because each server may have broken a different part of the named ones.
 template <class T, class Same>
 void add_missing(std::vector<T>& all, const std::vector<T>& more, Same same) {
   for (const T& one : more) {
@@ -122,15 +122,15 @@ constexpr uint64_t Counters::*kCounters[] = {&Counters::runs,   &Counters::failu
                                              &Counters::losses, &Counters::skips,
                                              &Counters::done,   &Counters::superseded};
 
-// Each server counts what it saw, and a server that was away has missed some. The server that saw
-// most is nearest to the truth.
+// Merges counters. Each server counts what it saw, and a server that was unavailable has missed
+// some, so the server that saw most is nearest to the truth.
 template <class T, size_t kSize>
 void keep_greatest(T& most, const T& one, uint64_t T::*const (&members)[kSize]) {
   static_assert(sizeof(T) == kSize * sizeof(uint64_t), "a member is not in the list");
   for (uint64_t T::*member : members) most.*member = std::max(most.*member, one.*member);
 }
 
-// A cool-down has the owner that left it.
+// A cool-down has the owner of the run that left it.
 bool same_holder(const Holder& a, const Holder& b) {
   return a.owner == b.owner &&
          (a.state == HolderState::cooldown) == (b.state == HolderState::cooldown);
@@ -202,7 +202,8 @@ std::optional<Result<RenewReply>> merge_replies(const Replies<RenewReply>& repli
   return too_few_servers(quorum, errors_of(replies));
 }
 
-// A success counts as done where a majority has marked it; any of these has every later acquire.
+// A success counts as done if a majority has marked it, because every later acquire asks at least
+// one of these servers.
 Marked merged_mark(const Replies<ReleaseReply>& replies, const Quorum& quorum) {
   auto marks = [](const ReleaseReply& reply) { return reply.marked != Marked::no; };
   auto no_room = [](const ReleaseReply& reply) { return reply.marked == Marked::no_room; };
@@ -210,7 +211,7 @@ Marked merged_mark(const Replies<ReleaseReply>& replies, const Quorum& quorum) {
   return find(replies, no_room) == nullptr ? Marked::yes : Marked::no_room;
 }
 
-// Whether a server that has not replied yet could make the mark count.
+// Whether a server that has not replied could still make the mark count.
 bool mark_is_open(const Replies<ReleaseReply>& replies, const Quorum& quorum) {
   auto marks = [](const ReleaseReply& reply) { return reply.marked != Marked::no; };
   const size_t marked = count(replies, marks);
@@ -234,7 +235,8 @@ std::optional<Result<ReleaseReply>> merge_replies(const Replies<ReleaseReply>& r
     return too_few_servers(quorum, errors_of(replies));
   auto live_run = [](const ReleaseReply& reply) { return reply.run.has_value(); };
   if (const ReleaseReply* reply = find(replies, live_run)) return *reply;
-  // It need not have been held everywhere: where it was released it had been held until then.
+  // It need not have been held at every server: if a server released it, it was held there until
+  // then.
   for (OwnerEnd ending : {OwnerEnd::forced, OwnerEnd::released, OwnerEnd::removed,
                           OwnerEnd::cancelled, OwnerEnd::expired, OwnerEnd::unknown}) {
     if (const ReleaseReply* reply = find(replies, ended(ending))) {
@@ -287,7 +289,8 @@ Result<ForceReply> merge_answers(const Replies<ForceReply>& replies, const Quoru
 
 namespace {
 
-// Each owner once, with the number of servers that know it; `better` chooses whose row is shown.
+// Lists each owner once, with the number of servers that know it; `better` chooses whose row is
+// shown.
 template <class Row, class Better>
 std::vector<Row> by_owner(const Replies<Snapshot>& replies, std::vector<Row> Snapshot::*rows,
                           Better better) {
@@ -306,7 +309,7 @@ std::vector<Row> by_owner(const Replies<Snapshot>& replies, std::vector<Row> Sna
   return out;
 }
 
-// A server that was late to learn the majority's token has a number of its own.
+// The majority's token. A server that was late to learn it has its own token.
 Token agreed_token(const Replies<Snapshot>& replies, const std::string& owner) {
   std::map<Token, size_t> tokens;
   Token best{};
@@ -318,7 +321,7 @@ Token agreed_token(const Replies<Snapshot>& replies, const std::string& owner) {
   return best;
 }
 
-// For how long a majority has the lease, as far as the servers have answered.
+// How long a majority still has the lease, as far as the servers have answered.
 std::optional<Millis> agreed_left(const Replies<Snapshot>& replies, const std::string& owner,
                                   size_t majority) {
   std::vector<std::optional<Millis>> left;
@@ -327,21 +330,21 @@ std::optional<Millis> agreed_left(const Replies<Snapshot>& replies, const std::s
       if (holder.owner == owner) left.push_back(holder.left);
     }
   }
-  // A lease without an end is the longest.
+  // A lease that does not expire is the longest.
   std::sort(left.begin(), left.end(),
             [](const auto& a, const auto& b) { return a ? b && *a > *b : b.has_value(); });
   return left.at(std::min(left.size(), majority) - 1);
 }
 
 void add_holders(Snapshot& all, const Replies<Snapshot>& replies, const Quorum& quorum) {
-  // A server that has not learned of the majority yet still has a grant.
+  // A server that has not learned about the majority yet still has a grant.
   auto rank = [](const Holder& holder) {
     return std::make_tuple(holder.state != HolderState::granted, holder.token, holder.left);
   };
   auto newer = [&](const Holder& a, const Holder& b) { return rank(a) > rank(b); };
   const uint64_t silent = all.silent.size();
   for (Holder& holder : by_owner(replies, &Snapshot::holders, newer)) {
-    // One that is not a mere grant any more has learned the majority's token.
+    // A server at which the holder is no longer a mere grant has learned the majority's token.
     if (holder.state == HolderState::granted) holder.token = agreed_token(replies, holder.owner);
     holder.left = agreed_left(replies, holder.owner, quorum.majority());
     bool may_hold = holder.servers + silent >= quorum.majority();
@@ -352,7 +355,7 @@ void add_holders(Snapshot& all, const Replies<Snapshot>& replies, const Quorum& 
   all.live_holders = all.holders.size();
 }
 
-// The closure that most servers have.
+// Adds the closure that most servers have.
 void add_closure(Snapshot& all, const Replies<Snapshot>& replies) {
   std::map<std::string, uint64_t> servers;
   uint64_t most = 0;
@@ -366,12 +369,13 @@ void add_closure(Snapshot& all, const Replies<Snapshot>& replies) {
   }
 }
 
-// A holder of the lock may still be queued at a server where another owner was granted it.
+// Adds the waiters. A holder of the lock may still be queued at a server that granted it to another
+// owner.
 void add_waiters(Snapshot& all, const Replies<Snapshot>& replies) {
   auto longer = [](const Waiter& a, const Waiter& b) { return a.waiting > b.waiting; };
   std::set<std::string> holding;
   for (const Holder& holder : all.holders) holding.insert(holder.owner);
-  std::map<std::string, Millis> silent;  // where its last heartbeat came
+  std::map<std::string, Millis> silent;  // at the server of its last heartbeat
   for (const Snapshot* one : answers(replies)) {
     for (const Waiter& waiter : one->waiters) {
       Millis& least = silent.try_emplace(waiter.owner, waiter.silent).first->second;
@@ -391,7 +395,7 @@ void add_waiters(Snapshot& all, const Replies<Snapshot>& replies) {
   }
 }
 
-// The token that a majority reports: other servers may have missed the last grant.
+// The token that a majority reports, because other servers may have missed the last grant.
 Token last_grant(const Replies<Snapshot>& replies, const Quorum& quorum) {
   std::map<Token, size_t> servers;
   for (const Snapshot* one : answers(replies)) {
@@ -420,7 +424,8 @@ size_t runs_in(const HistoryRows& history) {
                     [](const HistoryRow& row) { return std::holds_alternative<Run>(row); }));
 }
 
-// A server that was late to learn a run's token has the run under a number of its own.
+// Compares without the token, because a server that was late to learn a run's token stores the run
+// under its own token.
 bool same_run(const Run& a, const Run& b) {
   if (a.token == b.token) return true;
   return a.record == b.record && a.since <= b.until && b.since <= a.until;
@@ -441,10 +446,11 @@ void insert(HistoryRows& history, const Run& run) {
   history.insert(older, run);
 }
 
-// A listing's cursor holds each server's own; this for a server that has listed all, or failed.
+// The part of a cursor for a server that has listed everything, or failed. For other servers it is
+// that server's own cursor.
 constexpr const char* kListingDone = "-";
 
-// Those of all servers that gave no usable reply, and why.
+// All servers that did not give a usable reply, and why.
 template <class T>
 std::vector<SilentServer> silent_servers(const Replies<T>& replies, const Quorum& quorum) {
   std::vector<SilentServer> silent;

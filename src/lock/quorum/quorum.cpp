@@ -9,7 +9,8 @@
 namespace rlock::lock {
 namespace {
 
-// Servers that disagree about the waiters would cut their pages at different positions: one page.
+// The listing is one page, because servers that disagree about the waiters would split pages at
+// different positions.
 constexpr uint64_t kWholeListing = 4096;
 
 std::vector<Member> members_of(const std::vector<MakeServer>& makers) {
@@ -66,7 +67,7 @@ Error too_few_set(const Quorum& quorum, const ClosureCall& call, const Replies<C
   return error;
 }
 
-// After the undoing of a closure that too few servers have carried out.
+// The error after undoing a closure that too few servers have carried out.
 Error not_closed(const Quorum& quorum, const ClosureCall& call, const Replies<ClosureReply>& set,
                  const Replies<ClosureReply>& opened) {
   std::vector<std::string> open, closed;
@@ -125,7 +126,7 @@ QuorumStore::QuorumStore(std::vector<MakeServer> makers, QuorumSources sources)
       quorum_(quorum_of(members_)),
       listeners_(makers_, quorum_) {}
 
-// The open confirmations of the last grant become earlier requests like any others.
+// The open confirmations of the last grant become earlier requests, like any others.
 std::vector<Member>& QuorumStore::members() {
   confirming_.reset();
   return members_;
@@ -163,8 +164,8 @@ InFlight<AcquireReply> QuorumStore::acquire(const AcquireCall& call) {
   numbered.ticket = acquisition.ticket;
   numbered.attempt = ++acquisition.attempts;
   numbered.forgotten = acquisition.forgotten;
-  numbered.urgent = Millis(0);  // its ticket has it
-  // A holder of the lock listens no more.
+  numbered.urgent = Millis(0);  // its ticket contains that
+  // A holder of the lock no longer listens.
   auto on_held = [this](QuorumTry::Confirmations confirming) {
     listeners_.close();
     confirming_ = std::move(confirming);
@@ -178,7 +179,7 @@ InFlight<RenewReply> QuorumStore::renew(const RenewCall& call) {
   if (call.ttl > timing::kLongestQuorumLease) {
     return ready<RenewReply>(unsupported("renew", call.name, kTooLong));
   }
-  // A holder that may have lost the lock puts nothing back.
+  // A holder that may have lost the lock does not restore it.
   auto make_request = [call](LockStore& store, size_t, TimePoint now) {
     RenewCall one = call;
     const bool may_restore = one.put_back && one.put_back->lease_end > now;
@@ -200,7 +201,7 @@ InFlight<ReleaseReply> QuorumStore::release(const ReleaseCall& call) {
     ReleaseCall late = call;
     late.run = {};
     if (late.once) late.once->asked += std::chrono::duration_cast<Millis>(now - *begun);
-    // A server that this process did not reach may be there again: each mark counts.
+    // A server that this process did not reach may be available again, and each mark counts.
     if (!own || late.once) return store.release(late);
     return where_reached<ReleaseReply>(store, [&](auto& one) { return one.release(late); });
   };
@@ -218,7 +219,7 @@ InFlight<CancelReply> QuorumStore::cancel(const CancelCall& call) {
                               WaitFor::majority, merged_by<CancelReply>(quorum_));
 }
 
-// A server that got the majority's token late has one of its own.
+// A server that received the majority's token late has its own token.
 InFlight<ForceReply> QuorumStore::force_unlock(const ForceCall& call) {
   ForceCall unchecked = call;
   for (ForceTarget& target : unchecked.targets) target.token = {};
@@ -257,9 +258,9 @@ InFlight<NamesPage> QuorumStore::list_names(const std::string& cursor) {
   });
 }
 
-// ---- changes that depend on what the servers have: all are asked for that first ----
+// ---- changes that depend on the state of the servers: it is read first ----
 
-// What each server has, and what that is together.
+// The state of each server, and their merged state.
 struct QuorumStore::Look {
   Replies<Snapshot> seen;
   Snapshot all;
@@ -283,8 +284,8 @@ InFlight<T> QuorumStore::look_then(const LockName& name,
   });
 }
 
-// The last that any server granted, or what was before it while that one runs. A grant that no
-// majority has confirmed runs nothing: a request that came late may have left it.
+// The token of the last run that any server granted, or the one before it while that run is active.
+// A grant that no majority has confirmed runs nothing: a late request may have left it.
 Token QuorumStore::last_ended(const Look& look) {
   for (const Holder& holder : look.all.holders) {
     const bool runs = holder.state == HolderState::held || holder.state == HolderState::revoked;
@@ -295,9 +296,8 @@ Token QuorumStore::last_ended(const Look& look) {
   return last;
 }
 
-// The servers agree first on what has ended: up to the token of the last run, and not up to a time
-// of their own, which would make the mark of a later run void where the clock of one of them is
-// ahead.
+// The servers first agree on what has ended: up to the token of the last run. If each used its own
+// time instead, a server whose clock is ahead would make the mark of a later run void.
 InFlight<Forgotten> QuorumStore::forget(const ForgetCall& call) {
   return look_then<Forgotten>(call.name, [this, call](const Look& look) {
     ForgetCall one = call;
@@ -307,8 +307,8 @@ InFlight<Forgotten> QuorumStore::forget(const ForgetCall& call) {
   });
 }
 
-// A server that was away may have an older closure, or none. Its clock is its own: it counts from
-// its own look.
+// A server that was unavailable may have an older closure, or none. Each server counts the time
+// from its own reading, because its clock is its own.
 InFlight<ClosureReply> QuorumStore::set_closure(const ClosureCall& call) {
   return look_then<ClosureReply>(call.name, [this, call](const Look& look) {
     const auto present = id_in(look.all.closure);
@@ -334,8 +334,8 @@ InFlight<ClosureReply> QuorumStore::set_closure(const ClosureCall& call) {
   });
 }
 
-// If too few servers could be closed, opens those that were, and those that did not answer, which
-// may be closed.
+// If too few servers could be closed, opens those that were closed, and those that did not answer,
+// because they may be closed.
 InFlight<ClosureReply> QuorumStore::check_closure(const ClosureCall& call,
                                                   const Replies<ClosureReply>& set) {
   const bool any_changed = std::any_of(set.begin(), set.end(), is_changed);
@@ -351,7 +351,7 @@ InFlight<ClosureReply> QuorumStore::check_closure(const ClosureCall& call,
     one.record = call.record;
     return store.set_closure(one);
   };
-  // If a server did not answer the closure, its answer to the opening is not awaited.
+  // If a server did not answer the closure, its answer to the opening is not awaited either.
   auto undone = [=, this](const Replies<ClosureReply>& opened,
                           Collecting) -> std::optional<Result<ClosureReply>> {
     for (size_t i = 0; i < set.size(); ++i) {
@@ -408,8 +408,8 @@ class WakeListeners::WakeWait final : public Reply<Wake> {
     return replies_.size() - failed < listeners_.quorum_.majority();
   }
 
-  // A wait that ends at the server in the middle of ours is followed by another, so that every
-  // server can wake us at any time.
+  // If a wait at a server ends in the middle of rlock's wait, another one follows, so that every
+  // server can wake rlock at any time.
   void poll_listener(size_t i, TimePoint now) {
     Listener& listener = listeners_.entries_[i];
     while (!replies_[i]) {

@@ -31,8 +31,9 @@ void RedlockAcquire::try_again(const Summary& totals, TimePoint now) {
   cancel_try(AcquireReply(RetryNow{}), now, pause);
 }
 
-// At every server: no further try would meet what a silent server has taken or takes later. But
-// only for a moment: the next try, or the caller, does not wait for servers that hang.
+// Cancels at every server, because no further try would notice what a silent server has granted or
+// grants later. Waits only for a moment, so that hanging servers do not delay the next try, or the
+// caller.
 void RedlockAcquire::cancel_try(Result<AcquireReply> then, TimePoint now, Millis pause) {
   result_ = std::move(then);
   auto make_request = [call = CancelCall{params_.call.name, params_.call.owner}](
@@ -63,7 +64,7 @@ InFlight<CancelReply> RedlockStore::cancel(const CancelCall& call) {
   return QuorumStore::cancel(tried);
 }
 
-// The servers for which a grant did not wait still receive it. Renewals only extend: they bring
+// The servers for which a grant did not wait still receive it. Renewals only extend, so they bring
 // nothing to a server that has not answered by then.
 InFlight<GrantReach> RedlockStore::complete_grant() {
   auto nothing_more = [](LockServer&, size_t, TimePoint) { return InFlight<GrantReach>(); };

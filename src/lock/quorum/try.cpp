@@ -45,7 +45,7 @@ void add(Summary& summary, const AcquireReply& reply) {
   if (const auto* granted = std::get_if<Granted>(&reply)) {
     ++summary.granted;
     summary.forgotten = std::max(summary.forgotten, granted->forgotten);
-    summary.slice = timing::kWaitSlice;  // where it stays in the queue once the grant is cancelled
+    summary.slice = timing::kWaitSlice;  // it stays in the queue after the grant is cancelled
     summary.greatest = std::max(summary.greatest, granted->token);
   } else if (const auto* queued = std::get_if<Queued>(&reply)) {
     add(summary, *queued);
@@ -62,7 +62,7 @@ void add(Summary& summary, const AcquireReply& reply) {
     summary.failures.times = std::max(summary.failures.times, failed->times);
     summary.failures.last = std::max(summary.failures.last, failed->last);
   } else {
-    ++summary.refused;  // much had to be swept first
+    ++summary.refused;  // the server had to sweep first
   }
 }
 
@@ -80,7 +80,7 @@ Summary summarize(const Replies<AcquireReply>& replies) {
     summary.contender = obstacle;
     summary.contender_servers = servers;
   }
-  // A server that was down when it was forgotten still knows it.
+  // A server that was down when the mark was forgotten still knows it.
   if (summary.forgotten.value == 0) return summary;
   if (summary.done && summary.done->token <= summary.forgotten) summary.done.reset();
   if (summary.failures.last <= summary.forgotten) summary.failures = {};
@@ -100,7 +100,7 @@ QuorumTry::QuorumTry(std::vector<Member>& members, const Quorum& quorum, util::R
       limit_);
 }
 
-// A server that is busy with an earlier request is sent this one later.
+// A server that is busy with an earlier request gets this one later.
 AcquireCall QuorumTry::call_at(TimePoint now) const {
   AcquireCall call = params_.call;
   if (call.once) call.asked += std::chrono::duration_cast<Millis>(now - *started_);
@@ -164,7 +164,7 @@ void QuorumTry::ask(TimePoint now) {
     stragglers_until_ =
         std::min(stragglers_until_, now + std::max(timing::kLeastStragglerGrace, since_asked));
   }
-  // Of what one server knows to be done another may know that it was forgotten.
+  // One server may report work as done that another knows to be forgotten.
   const bool out_of_reach = !totals.done && totals.granted + open < majority;
   if ((enough && out_of_reach) || open == 0 || now >= stragglers_until_) {
     on_not_granted(totals, now);
@@ -177,7 +177,7 @@ Error QuorumTry::too_few_answered() const {
   return error;
 }
 
-// Never fast enough to spin, never in step with a contender.
+// Random: never fast enough to spin, never synchronised with a contender.
 Millis QuorumTry::pause_after_tie() {
   tied_ = true;
   const Millis least = timing::kTiePause * (1 << std::min(params_.ties, kMostDoublings));
@@ -197,7 +197,7 @@ void QuorumTry::begin_cancelling(RequestMaker<CancelReply> make_request, TimePoi
   step_ = Step::cancelling;
   pause_until_ = pause_until;
   cancel_until_ = std::max(pause_until, until);
-  asking_.reset();  // the connections of both are wanted
+  asking_.reset();  // both need the connections
   confirming_.reset();
   cancelling_.emplace(members_, std::move(make_request), limit_, OnPending::abandon);
 }
@@ -215,7 +215,8 @@ void QuorumAcquire::on_granted(const Summary& totals, TimePoint now) {
   RenewCall back{call, Entry::outer(),
                  PutBack{token_, 0, {}, timing::kLongestClockGap, call.attempt}};
   const std::vector<bool> granted = majority_that_granted();
-  if (!call.once) asking_.reset();  // else another server may still say that it is done
+  if (!call.once)
+    asking_.reset();  // otherwise another server may still report that the work is done
   confirm_by(
       granted,
       [back = std::move(back)](LockStore& store, size_t, TimePoint) { return store.renew(back); },
@@ -255,7 +256,7 @@ void QuorumAcquire::confirm(TimePoint now) {
   if (!possible) split_vote({}, now);
 }
 
-// A server that granted the lock refuses to confirm it, or is slow.
+// Whether a server that granted the lock refuses to confirm it, or is slow.
 bool QuorumAcquire::needs_rest(TimePoint now) const {
   const size_t left_out = confirming_->left_out(), majority = quorum_.majority();
   const size_t confirmed = count_renewed(confirming_->replies());
@@ -288,7 +289,7 @@ void QuorumAcquire::on_not_granted(const Summary& totals, TimePoint now) {
   split_vote(totals, now);
 }
 
-// Its position in the queue is kept: another try comes after a wake, or when it is time to look
+// Keeps its position in the queue: another try follows after a wake, or when it is time to ask
 // again.
 void QuorumAcquire::split_vote(const Summary& totals, TimePoint now) {
   const Millis pause = pause_after_tie();
@@ -298,8 +299,8 @@ void QuorumAcquire::split_vote(const Summary& totals, TimePoint now) {
   cancel_try(AcquireReply(std::move(place)), now);
 }
 
-// The servers that may have something of this try: the silent ones, too, unless the owner keeps
-// waiting and finds its own grant there in the next try.
+// The servers that may store something of this try: including the silent ones, unless the owner
+// keeps waiting and finds its own grant there in the next try.
 std::vector<bool> QuorumAcquire::servers_to_cancel() const {
   std::vector<bool> to_cancel(members_.size(), true);
   if (!asking_ || holds<OwnerEnded>()) return to_cancel;
@@ -331,8 +332,8 @@ CancelCall QuorumAcquire::cancel_call() const {
   return call;
 }
 
-// One that stays in the queue need not wait until its grants are cancelled: it sends on the same
-// connections.
+// A waiter that stays in the queue need not wait until its grants are cancelled, because it sends
+// on the same connections.
 void QuorumAcquire::cancel_try(Result<AcquireReply> then, TimePoint now, Millis pause) {
   result_ = std::move(then);
   auto make_request = [to_cancel = servers_to_cancel(), call = cancel_call()](
