@@ -58,10 +58,10 @@ class CommandClient {
     return reply;
   }
 
-  // The first one of each command.
+  // The first failure of each command.
   const Failures& failures() const { return failures_; }
 
-  // As Connection has it: after a reply.
+  // Like Connection::certificate_end(): set after a reply.
   std::optional<std::chrono::system_clock::time_point> certificate_end() const {
     return connection_.certificate_end();
   }
@@ -83,7 +83,7 @@ std::optional<std::chrono::microseconds> time_in(const Result<Words>& reply) {
   return std::chrono::seconds(number((*reply)[0])) + std::chrono::microseconds(number((*reply)[1]));
 }
 
-// X of `no permissions to run the 'X' command`; `fallback` where the text does not name it.
+// X in `no permissions to run the 'X' command`; `fallback` if the text does not name it.
 std::string denied_command(const Error& error, const std::string& fallback) {
   constexpr std::string_view kBefore = "permissions to run the '";
   const size_t at = error.text.find(kBefore);
@@ -92,7 +92,7 @@ std::string denied_command(const Error& error, const std::string& fallback) {
   return error.text.substr(from, error.text.find('\'', from) - from);
 }
 
-// Why a test was not carried out: the first of these that failed.
+// Why a test was not possible: the first of these replies that is an error.
 std::optional<Error> first_error(std::initializer_list<const Result<Words>*> replies) {
   for (const Result<Words>* reply : replies) {
     if (!*reply) return reply->error();
@@ -109,7 +109,8 @@ class ServerExaminer {
 
   ServerReport examine() {
     auto ping = ask({"PING"});
-    // A proxy may have hung up on CLIENT, which the second connection does not send.
+    // A proxy may have closed the connection because of CLIENT, which the second connection does
+    // not send.
     if (!ping && ping.error().retry == Retry::later) ping = ask({"PING"});
     // This user may be denied PING, which rlock does not need.
     if (!ping && ping.error().cause != Cause::command_denied &&
@@ -135,7 +136,7 @@ class ServerExaminer {
   }
 
  private:
-  // Why the URL is that of another kind of server.
+  // Why the URL names another kind of server.
   std::optional<Error> other_kind() {
     const std::string mode = report_.info_field("redis_mode");
     if (mode == "sentinel") {
@@ -201,13 +202,13 @@ class ServerExaminer {
   }
 
   void confirm_last_write() {
-    constexpr const char* kInTime = "1000";  // ms: less than a reply is waited for
+    constexpr const char* kInTime = "1000";  // ms: shorter than the wait for a reply
     auto confirmed = ask({"WAIT", std::to_string(report_.use.replicas), kInTime});
     if (!confirmed) return note("WAIT", std::move(confirmed).error());
     if (!confirmed->empty()) report_.confirmed = static_cast<uint64_t>(number(confirmed->front()));
   }
 
-  // By how much it is ahead of the server's.
+  // How far the replica's clock is ahead of the server's.
   std::optional<Millis> clock_of(const Server& replica) {
     CommandClient other(replica);
     if (!other.ask({"TIME"})) return std::nullopt;  // connects
@@ -242,8 +243,8 @@ class ServerExaminer {
                &lua::probe);
   }
 
-  // Of keys that nobody uses: each test has its own, because what another one left there may stay
-  // until it expires. A master of a cluster may have only one of the slots.
+  // Keys that no lock uses. Each test has its own, because another test's keys may stay until they
+  // expire. A master of a cluster may serve only one of the slots.
   std::string unused_base() const {
     constexpr int kMostNames = 1'000'000;
     util::SystemRandom random;
@@ -265,7 +266,7 @@ class ServerExaminer {
     } else {
       note("evalsha or eval", std::move(failed).error());
     }
-    // EVAL is needed whenever the server does not know a script yet.
+    // rlock needs EVAL whenever the server does not know a script yet.
     for (const Words& words : {Words{"eval", "return 1", "1", base + "eval"},
                                Words{"SCAN", "0", "MATCH", base, "COUNT", "1"}}) {
       if (auto reply = ask(words); !reply) note(words.front(), std::move(reply).error());
@@ -275,7 +276,7 @@ class ServerExaminer {
     if (report_.server.db != 0) try_databases(base + "databases");
   }
 
-  // A server that answers at once cannot block: a waiter has to poll there.
+  // A server that answers immediately cannot let waiters block: they have to poll there.
   void try_waiting(const std::string& list) {
     constexpr Millis kShort{100};
     const TimePoint start = BootClock::now();
@@ -289,8 +290,8 @@ class ServerExaminer {
     }
   }
 
-  // Runs a script over two connections at once: where scripts are not atomic, one overwrites what
-  // the other wrote.
+  // Runs a script over two connections at the same time. If scripts are not atomic, one overwrites
+  // what the other wrote.
   void try_atomicity(const std::string& hash) {
     constexpr int kRounds = 10;
     const Words words = script_call(lua::atomicity, {hash}, {});
@@ -307,7 +308,7 @@ class ServerExaminer {
     count_up(client_);
     second.join();
     auto last = ask(words, &lua::atomicity);
-    constexpr int kCalls = 2 * kRounds + 3;  // the first two and the last one included
+    constexpr int kCalls = 2 * kRounds + 3;  // including the first two and the last one
     if (unanswered == 0 && last && !last->empty()) {
       report_.atomic = number(last->front()) == kCalls;
     } else {
@@ -321,7 +322,7 @@ class ServerExaminer {
     Server zero = report_.server;
     zero.db = 0;
     CommandClient other(zero);
-    // The first PEXPIRE fails, if it is denied, before there is a key.
+    // The first PEXPIRE comes before any key exists, so that a denial leaves no key.
     const std::string set =
         "redis.call('PEXPIRE', KEYS[1], 60000) redis.call('HSET', KEYS[1], 'n', 1) "
         "return redis.call('PEXPIRE', KEYS[1], 60000)";
@@ -334,10 +335,10 @@ class ServerExaminer {
 
   CommandClient client_;
   ServerReport report_;
-  std::optional<std::vector<bool>> served_;  // of a cluster's node: its slots
+  std::optional<std::vector<bool>> served_;  // for a node of a cluster: its slots
 };
 
-// From the words of SENTINEL SENTINELS: names and values in turn, `name` first.
+// Parses the words of SENTINEL SENTINELS: alternating names and values, `name` first.
 SentinelView view_in(const Result<Words>& id, const Result<Words>& others) {
   SentinelView view;
   if (id && id->size() == 1) view.id = id->front();
@@ -347,7 +348,7 @@ SentinelView view_in(const Result<Words>& id, const Result<Words>& others) {
   for (size_t i = 0; i + 1 < others->size(); i += 2) {
     const std::string& field = (*others)[i];
     const std::string& value = (*others)[i + 1];
-    // They come in this order.
+    // The fields come in this order.
     if (field == "ip") address.host = value;
     if (field == "port") address.port = parse_port(value).value_or(0);
     if (field == "runid") view.others[its_id = value].address = address;
@@ -357,7 +358,7 @@ SentinelView view_in(const Result<Words>& id, const Result<Words>& others) {
   return view;
 }
 
-// Its vote, and what else the report says.
+// Asks for the sentinel's vote, and for the rest of its report.
 SentinelVote ask_sentinel(CommandClient& client, SentinelReport& report, const std::string& name) {
   auto master = client.ask({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", name});
   if (!master) {
@@ -375,7 +376,7 @@ SentinelVote ask_sentinel(CommandClient& client, SentinelReport& report, const s
   report.view =
       view_in(client.ask({"SENTINEL", "MYID"}), client.ask({"SENTINEL", "SENTINELS", name}));
   (void)client.ask({"SENTINEL", "CKQUORUM", name});
-  // Names and values in turn.
+  // Alternating names and values.
   if (auto facts = client.ask({"SENTINEL", "MASTER", name})) {
     const auto at = std::find(facts->begin(), facts->end(), "down-after-milliseconds");
     if (facts->end() - at > 1) report.down_after = Millis(number(at[1]));
@@ -398,7 +399,7 @@ Server server_at(const HostPort& address, Server server) {
   return server;
 }
 
-// As the node `from` sees it.
+// The cluster as the node `from` sees it.
 void read_cluster(std::string_view info, std::string_view nodes, const Server& from,
                   ClusterReport& report) {
   const InfoFields fields = read_info(info);

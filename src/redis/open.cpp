@@ -46,7 +46,7 @@ Server reachable(const OpenOptions& options, Server server, SharedTls tls) {
   return server;
 }
 
-// What a URL names, with what the options say of it.
+// Makes a target from what a URL names and the settings of the options.
 struct ToTarget {
   const OpenOptions& options;
   const SharedTls& tls;
@@ -58,7 +58,7 @@ struct ToTarget {
   Result<ServerTarget> operator()(SentinelGroup group) const {
     for (Server& one : group.sentinels) one = reachable(options, one, tls);
     group.master = reachable(options, with_credentials(options, group.master), tls);
-    group.master.addresses = nullptr;  // each master has another one
+    group.master.addresses = nullptr;  // each master has its own
     return ServerTarget(std::move(group));
   }
 
@@ -67,7 +67,7 @@ struct ToTarget {
     return ServerTarget(std::move(cluster));
   }
 
-  // A local server has no users: a password in the environment is meant for another one.
+  // A local server has no users, so a password in the environment is meant for another server.
   Result<ServerTarget> operator()(const LocalUrl& url) const {
     TRY(auto server, local_server(url.folder, options.local_start));
     return ServerTarget(reachable(options, std::move(server), nullptr));
@@ -103,7 +103,7 @@ MakeServer quorum_of(std::vector<MakeServer> makers) {
   };
 }
 
-// The maker of stores for what a URL names.
+// Makes the maker of stores for what a URL names.
 struct ToStore {
   const OpenOptions& options;
 

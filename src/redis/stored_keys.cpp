@@ -74,7 +74,7 @@ BlockingKeys blocking_keys(const OpenOptions& options, const lock::LockName& nam
   KeyReader reader(*server);
   for (const ExpectedKey& expected : expected_keys(options, name)) {
     auto stored = reader.read(expected.name);
-    if (!stored) return blocking;  // it would not say more of the others
+    if (!stored) return blocking;  // the server would not answer about the others either
     const bool blocks = options.format == Format::native
                             ? stored->type != expected.type
                             : stored->type != expected.type || stored->left < Millis(0) ||

@@ -18,7 +18,7 @@ std::optional<HostPort> parse_node(std::string_view text) {
 
 constexpr size_t kMostPlaces = 4096;
 
-// Most connections kept: a hostile node could redirect us without end.
+// The most connections kept, because a hostile node could redirect without end.
 constexpr size_t kMostNodes = 16;
 
 // The first key of a script call.
@@ -168,7 +168,7 @@ Batch ClusterBatch::group() const {
 void ClusterBatch::take_group(std::vector<Result<ReplyPtr>> replies, const Server& from) {
   size_t next = 0;
   for (size_t i : group_) {
-    if (commands_[i].ask) ++next;  // the reply to ASKING
+    if (commands_[i].ask) ++next;  // skips the reply to ASKING
     if (next >= replies.size()) return;
     read_reply(i, std::move(replies[next++]), from);
   }
@@ -222,7 +222,7 @@ void ClusterBatch::close(size_t index, Result<ReplyPtr> reply) {
 
 ClusterLink::ClusterLink(std::vector<Server> seeds, std::shared_ptr<KeyPlaces> places)
     : seeds_(std::move(seeds)), places_(std::move(places)) {
-  // A silent seed must leave time for the others and for the node that they redirect to.
+  // A silent seed must leave time for the other seeds and for the node that they redirect to.
   for (Server& seed : seeds_) seed.connect_timeout /= static_cast<int>(seeds_.size() + 1);
   current_ = node_at(host_port_of(seeds_.front()));
 }
@@ -296,8 +296,8 @@ void ClusterLink::handle_replies(std::vector<Result<ReplyPtr>> replies) {
   replies_ = batch_->take();
 }
 
-// Any seed may be dead, so all are tried in turn. One that refuses our password ends the batch: the
-// others have the same users.
+// Any seed may be dead, so all are tried in turn. A seed that refuses the password ends the batch,
+// because the other seeds have the same users.
 void ClusterLink::handle_unreachable(Error why) {
   arrived_ = may_have_arrived();
   batch_->forget_node(host_port_of(connection().server()));
@@ -315,7 +315,7 @@ TimePoint ClusterLink::due() const {
   return in_flight_ ? connection().due() : TimePoint::max();
 }
 
-// The next command starts at a seed again.
+// Makes the next command start at a seed again.
 void ClusterLink::drop() {
   in_flight_ = false;
   replies_.clear();

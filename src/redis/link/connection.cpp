@@ -11,13 +11,13 @@
 namespace rlock::redis {
 namespace {
 
-// A lease that was granted just before a restart may last as long as this: after less time a server
-// would count that lost a lease, and more helps nobody.
+// A lease that was granted just before a restart may last this long. With a shorter time a server
+// that lost a lease would count; a longer time would be useless.
 constexpr auto kRestartGuardSeconds = static_cast<uint64_t>(
     std::chrono::duration_cast<std::chrono::seconds>(timing::kLongestQuorumLease).count());
 
-// A server measures its uptime by its wall clock: negative where that was set back since it
-// started.
+// A server measures its uptime by its wall clock, so the uptime is negative if that clock was set
+// back since the start.
 std::optional<uint64_t> uptime_in(const InfoFields& info) {
   auto seconds = util::parse_number<int64_t>(info_field(info, "uptime_in_seconds"));
   if (!seconds) return std::nullopt;
@@ -48,8 +48,8 @@ std::optional<Error> check_uptime(const InfoFields& info, const Server& server) 
              " is not counted: its uptime is unknown; allow this user to run INFO (+info)"});
   }
   if (*uptime >= kRestartGuardSeconds) return std::nullopt;
-  // The uptime is rounded down to whole seconds, so this is late enough. Rounded up again, servers
-  // that started together have the same text.
+  // The uptime is rounded down to whole seconds, so this time is late enough. Because it is rounded
+  // up again, servers that started together have the same text.
   const int64_t counted = wall_seconds() + static_cast<int64_t>(kRestartGuardSeconds - *uptime);
   const std::string latest = util::format_utc((counted + 9) / 10 * 10);
   return not_counted({ErrorKind::unavailable,
@@ -63,7 +63,7 @@ bool has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// `WRONGPASS`: the only word of a refused AUTH that is safe to show.
+// The first word, such as `WRONGPASS`: the only part of a refused AUTH that is safe to show.
 std::string code_of(std::string_view text) {
   std::string_view code = text.substr(0, text.find(' '));
   return code.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ") == std::string_view::npos
@@ -80,9 +80,9 @@ Error not_ready(const Endpoint& server, std::string_view why, Cause cause = Caus
           Answered::no, cause};
 }
 
-// Errors that may answer any command that is sent first.
+// Errors with which a server may answer any first command.
 std::optional<Error> connection_refusal(std::string_view text, const Server& server) {
-  // "unauthenticated" answers a command of more than ten words before AUTH.
+  // "unauthenticated" is the answer to a command of more than ten words before AUTH.
   if (text.starts_with("NOAUTH") || has(text, "unauthenticated")) {
     const std::string unused = server.unused_login.empty() ? "" : "; " + server.unused_login;
     return denied(server,
@@ -149,12 +149,12 @@ bool is_master(const redisReply& reply) {
   return text_of(*reply.element[0]) == "master";
 }
 
-// The answer to SCRIPT EXISTS of one script; unknown where that was refused.
+// The answer to SCRIPT EXISTS for one script; false if it was refused.
 bool is_known(const redisReply& reply) {
   return reply.type == REDIS_REPLY_ARRAY && reply.elements == 1 && reply.element[0]->integer == 1;
 }
 
-// The answer to any step but the checks of a quorum member.
+// Checks the answer to any step but the checks of a quorum member.
 std::optional<Error> check_answer(HandshakeStep step, const redisReply& reply,
                                   const Server& server) {
   if (!is_error(reply)) {
@@ -163,8 +163,8 @@ std::optional<Error> check_answer(HandshakeStep step, const redisReply& reply,
   }
   const std::string_view text = text_of(reply);
   if (auto error = connection_refusal(text, server)) return error;
-  // A user may lack CLIENT or ROLE; a server that is not ready, or a replica, refuses the command
-  // that follows, too.
+  // A user may lack the permission for CLIENT or ROLE. A server that is not ready, or a replica,
+  // refuses the next command, too.
   const bool required =
       step == HandshakeStep::auth || step == HandshakeStep::select || step == HandshakeStep::uptime;
   if (!required) return std::nullopt;
@@ -172,7 +172,7 @@ std::optional<Error> check_answer(HandshakeStep step, const redisReply& reply,
   return step == HandshakeStep::auth ? auth_refused(text, server) : select_refused(text, server);
 }
 
-// After that an operator may have flushed the scripts that a server knew.
+// How long a server is trusted to know a script: an operator may flush the scripts.
 constexpr Millis kKnownFor{10'000};
 
 // For messages.
@@ -224,7 +224,7 @@ Handshake::Handshake(const Server& server) {
   }
   if (server.db != 0) add(HandshakeStep::select, {"SELECT", std::to_string(server.db)});
   if (server.role == Role::master) add(HandshakeStep::role, {"ROLE"});
-  // Some proxies hang up on CLIENT SETNAME, and the name only helps operators.
+  // Some proxies close the connection after CLIENT SETNAME, and the name only helps operators.
   if (server.addresses != nullptr && server.addresses->hangs_up_on_client()) {
     add(HandshakeStep::ping, {"PING"});
   } else {
@@ -239,14 +239,14 @@ Handshake::Handshake(const Server& server) {
   add(HandshakeStep::uptime, {"INFO", "server"});
 }
 
-// A server carries out what follows a refused step all the same: as another user, in another
+// After a refused step a server still carries out what follows: as another user, in another
 // database, on a replica, or as a member of a quorum that lost its leases.
 bool Handshake::holds_back(Delivery delivery) const {
   return steps_.front() <= HandshakeStep::role ||
          (delivery != Delivery::last_words && steps_.back() == HandshakeStep::uptime);
 }
 
-// One that was refused changes nothing.
+// A refused answer changes nothing.
 void Handshake::read_configuration(const redisReply& reply) {
   if (reply.type != REDIS_REPLY_ARRAY) return;
   for (size_t i = 0; i + 1 < reply.elements; i += 2) {
@@ -324,7 +324,7 @@ void Connection::drop() {
   results_.clear();
 }
 
-// A socket that the server has closed is replaced before the command is sent into it.
+// Replaces a socket that the server has closed before it sends the command into it.
 void Connection::begin(TimePoint now) {
   if (stream_ && stream_->is_quiet()) {
     out_ = command_;
@@ -354,8 +354,8 @@ void Connection::dial(TimePoint now) {
   phase_ = RequestPhase::dialing;
 }
 
-// The password may have been rotated just now, so a refusal counts only where there is no newer
-// one. That is fetched before the connect timeout begins.
+// The password may have been rotated just now, so a refusal counts only if there is no newer
+// password, which is fetched before the connect timeout begins.
 void Connection::handle_auth_error(Error why) {
   if (server_->secret != nullptr && server_->addresses->was_accepted()) why.retry = Retry::later;
   if (server_->secret == nullptr || auth_error_ || delivery_ == Delivery::following)
@@ -409,7 +409,8 @@ bool Connection::advance(TimePoint now) {
 
 bool Connection::settle() {
   if (phase_ == RequestPhase::talking && unsent().empty()) read_replies();
-  // The handshake was answered and the command is cancelled unsent: the connection stays usable.
+  // The handshake was answered and the command is cancelled before it was sent, so the connection
+  // stays usable.
   if (phase_ == RequestPhase::talking && !is_held_back() && unsent() == command_) {
     out_.clear();
     sent_ = 0;
@@ -422,7 +423,7 @@ bool Connection::settle() {
 }
 
 void Connection::talk() {
-  // The last words of a server that hangs up say more than the broken pipe.
+  // The last reply of a server that closes the connection says more than the broken pipe.
   std::optional<Error> error = send_rest();
   read_replies();
   // The command that was held back until the handshake was answered.
@@ -430,7 +431,7 @@ void Connection::talk() {
   if (error && phase_ == RequestPhase::talking) handle_disconnect(std::move(*error));
 }
 
-// Sends what the socket takes; why it takes no more, if it has failed.
+// Sends what the socket accepts. Returns the error if the socket has failed.
 std::optional<Error> Connection::send_rest() {
   std::string_view rest = unsent();
   Io io = stream_->write_some(rest);
@@ -490,7 +491,7 @@ void Connection::keep(ReplyPtr reply) {
   sent_ = 0;
 }
 
-// It does not know a command: a Sentinel has few of them.
+// The server does not know a command, as a Sentinel, which has only a few.
 bool Connection::may_be_sentinel() const {
   const auto unknown = [](const Result<ReplyPtr>& reply) {
     return reply && is_error(**reply) && text_of(**reply).starts_with("ERR unknown command");
@@ -499,7 +500,7 @@ bool Connection::may_be_sentinel() const {
          std::any_of(results_.begin(), results_.end(), unknown);
 }
 
-// Of a Sentinel: its name, and those of the masters that it watches.
+// Handles the reply of a Sentinel: its name, and the names of the masters that it watches.
 void Connection::handle_role(const redisReply& role) {
   const bool known = role.type == REDIS_REPLY_ARRAY && role.elements > 0;
   if (known && text_of(*role.element[0]) == "sentinel") {
@@ -514,11 +515,11 @@ void Connection::handle_role(const redisReply& role) {
 
 void Connection::finish_reply() {
   phase_ = RequestPhase::ended;
-  // Bytes beyond the reply would be taken for the next command's.
+  // Bytes after the reply would be mistaken for the next command's reply.
   if (!reader_.empty() || !unsent().empty() || delivery_ == Delivery::last_words) close();
 }
 
-// What is no reply from the first byte on comes from another kind of server.
+// If the first bytes are not a reply, the server is of another kind.
 void Connection::handle_bad_reply(Error why, std::string_view bytes) {
   const bool first = handshake_.is_pending() && handshake_.awaits_first();
   const bool tls = bytes.starts_with("\x15\x03");  // an alert
@@ -531,8 +532,8 @@ void Connection::handle_bad_reply(Error why, std::string_view bytes) {
   fail(std::move(why));
 }
 
-// Some proxies hang up on CLIENT: the next try does not send it. A TLS port hangs up on whatever is
-// not a TLS handshake.
+// Some proxies close the connection after CLIENT, so the next try does not send it. A TLS port
+// closes it after anything but a TLS handshake.
 void Connection::handle_disconnect(Error why) {
   if (!handshake_.is_pending()) return fail(std::move(why));
   const HandshakeStep step = handshake_.awaited();

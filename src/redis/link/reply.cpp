@@ -10,8 +10,8 @@ namespace rlock::redis {
 namespace {
 
 // hiredis allocates the table of an array as soon as it has read the length, so `*100000000` alone
-// would cost 800 MB. bounded_array checks the length first; the type of `elements` differs between
-// releases of hiredis.
+// would cost 800 MB. Therefore bounded_array checks the length first. The type of `elements`
+// differs between releases of hiredis.
 redisReplyObjectFunctions hiredis_functions{};
 
 template <class Count>
@@ -122,7 +122,7 @@ std::string_view without_arguments(std::string_view text) {
   return text.substr(0, text.find(", with args beginning with:"));
 }
 
-// X of `unknown command 'X'`; empty if nothing is quoted.
+// X in `unknown command 'X'`; empty if nothing is quoted.
 std::string_view quoted_word(std::string_view text) {
   constexpr std::string_view kQuotes = "'`\"";
   size_t from = text.find_first_of(kQuotes);
@@ -140,7 +140,8 @@ struct KnownError {
 constexpr std::string_view kMissingCommand =
     "the server lacks a command that rlock needs; enable it or use another server";
 
-// The server, or a proxy in front of it, cannot be used: another try or another user does not help.
+// Errors of a server, or of a proxy in front of it, that cannot be used: another try or another
+// user does not help.
 constexpr KnownError kUnsupported[] = {
     {"could not find scripting engine",
      "the server cannot run Lua scripts, which rlock needs: load its Lua module (Valkey: "
@@ -162,7 +163,8 @@ Error missing_command(std::string text) {
   return config_error(std::move(text), Cause::missing_command);
 }
 
-// EVAL and EVALSHA are no missing_command: the text says what to do instead of enabling them.
+// EVAL and EVALSHA are not reported as missing_command, because the text says what to do instead of
+// enabling them.
 Error unknown_command(std::string_view command) {
   const std::string name = util::lower_case(command);
   if (name == "eval" || name == "evalsha") {
@@ -181,7 +183,7 @@ Error unknown_command(std::string_view command) {
                          ": enable it (check rename-command and any proxy), or use another server");
 }
 
-// By a part of the server's text.
+// Causes by a part of the server's text.
 constexpr std::pair<std::string_view, Cause> kCauses[] = {
     {"NOPERM", Cause::command_denied},
     {"user executing the script", Cause::command_denied},
@@ -215,12 +217,12 @@ Error decode_kind(std::string_view text) {
     if (!contains(lower, known.part)) continue;
     return config_error(std::string(known.advice), known.cause);
   }
-  // The text is that of acl.lua.
+  // The text comes from acl.lua.
   constexpr std::string_view kHasNo = "this server has no command";
   if (size_t at = shown.find(kHasNo); at != shown.npos) {
     return missing_command(std::string(kMissingCommand) + ":" + shown.substr(at + kHasNo.size()));
   }
-  // `Unknown sentinel subcommand` is that of Redis 6.
+  // `Unknown sentinel subcommand` comes from Redis 6.
   for (std::string_view part :
        {"unknown command", "unknown subcommand", "unknown sentinel subcommand"}) {
     if (contains(lower, part)) return unknown_command(quoted_word(shown));

@@ -24,7 +24,7 @@ std::optional<HostPort> address_in(const redisReply& reply) {
   return address_of(text_of(*reply.element[0]), text_of(*reply.element[1]));
 }
 
-// Of the reply to SENTINEL MASTER: names and values in turn. Empty where the field is missing.
+// Reads the reply to SENTINEL MASTER: alternating names and values. Empty if the field is missing.
 std::string_view field_in(const redisReply& reply, std::string_view name) {
   if (reply.type != REDIS_REPLY_ARRAY) return {};
   for (size_t i = 0; i + 1 < reply.elements; i += 2) {
@@ -33,9 +33,9 @@ std::string_view field_in(const redisReply& reply, std::string_view name) {
   return {};
 }
 
-// A sentinel that leads a failover names the promoted replica as soon as that is master, and
-// SENTINEL MASTER describes the old master until the other replicas follow: from then on it
-// promotes no other one.
+// A sentinel that leads a failover names the promoted replica as soon as that is master, but
+// SENTINEL MASTER describes the old master until the other replicas follow. From then on the
+// sentinel promotes no other replica.
 std::optional<NamedMaster> described(const HostPort& named, const redisReply& state) {
   const std::string_view flags = field_in(state, "flags");
   if (flags.empty()) return std::nullopt;
@@ -56,13 +56,13 @@ Error unknown_master(const Connection& sentinel, const std::string& master) {
           Retry::later, Answered::yes, Cause::unknown_master};
 }
 
-// A reply that comes later than this after the question to the sentinels is believed only if they
-// still name the same master. A failover takes longer, and a round trip rarely does.
+// If a reply comes later than this after the question to the sentinels, rlock believes it only if
+// they still name the same master. A failover takes longer, and a round trip rarely does.
 constexpr Millis kVoteLife{100};
 
-// How long the others are waited for after a majority, if the question is whether a failover is
-// under way: only the sentinel that leads it knows. On a busy machine they get more, by the time
-// that the majority took.
+// How long to wait for the other sentinels after a majority, if the question is whether a failover
+// is in progress: only the sentinel that leads it knows. On a busy machine they get more time, by
+// the time that the majority took.
 constexpr Millis kLeaderTime{100};
 constexpr int kLeaderTimes = 4;
 
@@ -107,7 +107,7 @@ std::map<std::string, KnownSentinel> known_sentinels(const std::vector<SentinelV
 
 size_t count_existing(const std::vector<SentinelView>& views, size_t named) {
   size_t count = std::max(named, known_sentinels(views).size());
-  // One that does not say its id knows itself, too.
+  // A sentinel that does not report its id knows itself, too.
   for (const SentinelView& view : views) count = std::max(count, view.others.size() + 1);
   return count;
 }
@@ -125,7 +125,7 @@ Sentinels::Sentinels(std::vector<Server> sentinels, std::string master)
       in_question_(sentinels.size()),
       master_(std::move(master)),
       label_(joined_labels(sentinels) + "/" + master_),
-      // The other half of the time is for the master itself.
+      // The other half of the time is for the master.
       vote_timeout_(sentinels.front().connect_timeout / 2) {
   sentinels_.reserve(sentinels.size());
   for (Server& sentinel : sentinels) sentinels_.emplace_back(std::move(sentinel));
@@ -140,7 +140,7 @@ void Sentinels::start(SentinelQuestion question) {
   questions.push_back({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", master_});
   questions_ = std::move(questions);
   for (size_t i = 0; i < sentinels_.size(); ++i) {
-    // The last question was decided without this one: its answer may have come since.
+    // The last question was decided without this sentinel; its answer may have come since.
     if (std::holds_alternative<NoAnswer>(votes_[i]) && sentinels_[i].settle()) {
       (void)sentinels_[i].take_batch();
     }
@@ -150,8 +150,8 @@ void Sentinels::start(SentinelQuestion question) {
   }
 }
 
-// Those that the others know, but the URL does not name. One that cannot be reached, or does not
-// accept our password or certificate, is as good as silent.
+// Asks the sentinels that the others know, but the URL does not name. A sentinel that cannot be
+// reached, or does not accept the password or certificate, counts as silent.
 void Sentinels::ask_announced() {
   constexpr size_t kMost = 32;
   for (const auto& [id, known] : known_sentinels(views_)) {
@@ -292,7 +292,7 @@ Status Sentinels::take_failover(const HostPort& master) const {
   for (size_t i = 0; i < votes_.size(); ++i) {
     const auto* named = std::get_if<NamedMaster>(&votes_[i]);
     if (named == nullptr) continue;
-    // A sentinel that was cut off may name a former master for as long as that lasts.
+    // A sentinel that was cut off may still name a former master.
     const bool behind = named->config_epoch < epoch;
     if (named->failing_over) {
       return Error{ErrorKind::unavailable,
@@ -321,8 +321,8 @@ void Sentinels::drop() {
   }
 }
 
-// A wrong password does not fix itself, nor does another kind of server; everything else may be a
-// failover in progress.
+// A wrong password does not correct itself, nor does another kind of server; any other cause may be
+// a failover in progress.
 Error Sentinels::no_majority() const {
   std::vector<Error> reasons;
   for (size_t i = 0; i < named_; ++i) {
@@ -332,7 +332,7 @@ Error Sentinels::no_majority() const {
       reasons.push_back(unknown_master(sentinels_[i], master_));
     }
   }
-  // Whether the others are no majority.
+  // Whether the named sentinels without such a reason are no majority.
   const auto decides = [&](auto holds) {
     const auto count = std::count_if(reasons.begin(), reasons.end(), holds);
     return 2 * (named_ - static_cast<size_t>(count)) <= named_;
@@ -353,8 +353,9 @@ Error Sentinels::no_majority() const {
   return all;
 }
 
-// If all that answered name the same master, but too many of those that they know do not answer:
-// which, since when, and how to forget them. Sentinels never do that by themselves.
+// The text if all sentinels that answered name the same master, but too many of those that they
+// know do not answer: which sentinels, since when, and how to make the others forget them, which
+// sentinels never do by themselves.
 std::string Sentinels::missing_text() const {
   std::vector<SentinelVote> answers = votes();
   std::erase_if(answers,
@@ -431,7 +432,7 @@ void SentinelLink::start_batch(Batch batch) {
   phase_ = SentinelPhase::asking;
 }
 
-// The sentinels are asked again only before a late reply is believed.
+// The sentinels are asked again only before rlock believes a late reply.
 void SentinelLink::follow(const std::vector<std::string>& words) {
   batch_ = {words};
   replies_.clear();

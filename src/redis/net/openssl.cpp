@@ -7,7 +7,8 @@
 namespace rlock::redis {
 namespace {
 
-// The soname of every OpenSSL 3. It loads libcrypto, too, whose functions are found through it.
+// The soname of every OpenSSL 3. The library loads libcrypto, too, whose functions are found
+// through it.
 constexpr const char* kLibrary = "libssl.so.3";
 
 Error missing(const char* why) {

@@ -4,12 +4,12 @@
 
 #include "redis/net/openssl.hpp"
 
-// Of the portable flavour alone, in the place of openssl.cpp: OpenSSL is part of the program.
+// Replaces openssl.cpp in the portable flavour, in which OpenSSL is part of the program.
 namespace rlock::redis {
 namespace {
 
-// A host's modules for names and users are made for its own libc: loaded into this program, another
-// one would break it. What libc has built in is enough.
+// A host's modules for names and users are made for its own libc. This program contains another
+// libc, which they would break. The functions built into libc suffice.
 [[gnu::constructor]] void load_no_modules() {
   __nss_configure_lookup("hosts", "files dns");
   __nss_configure_lookup("passwd", "files");
@@ -19,7 +19,7 @@ Result<const OpenSsl*> initialize() {
 #define RLOCK_LINKED(name) .name = &::name,
   static const OpenSsl functions{RLOCK_OPENSSL_FUNCTIONS(RLOCK_LINKED)};
 #undef RLOCK_LINKED
-  // The host's configuration is that of its own OpenSSL, and may ask for modules of that.
+  // The host's configuration is for its own OpenSSL, and may ask for modules of it.
   constexpr uint64_t kOptions = OPENSSL_INIT_NO_ATEXIT | OPENSSL_INIT_NO_LOAD_CONFIG;
   if (functions.OPENSSL_init_ssl(kOptions, nullptr) == 1) return &functions;
   return Error{ErrorKind::config, "TLS (rediss://): OpenSSL cannot be initialised"};

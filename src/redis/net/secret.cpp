@@ -34,7 +34,7 @@ Error failed(const std::string& why) {
   return {ErrorKind::config, "the password command " + why};
 }
 
-// Other passwords and the locks that we hold are kept from the command.
+// The command that prints the password does not get other passwords or the held locks.
 bool is_kept_back(std::string_view variable) {
   const std::string_view name = variable.substr(0, variable.find('='));
   return name == "RLOCK_HELD" || is_password_variable(name);
@@ -64,7 +64,8 @@ struct SpawnActions {
   }
 };
 
-// In a session of its own, so that no terminal stops it, and its whole process group can be killed.
+// Starts it in its own session, so that no terminal stops it, and its whole process group can be
+// killed.
 int spawn(const std::string& command, int out, pid_t& pid) {
   SpawnActions actions;
   posix_spawn_file_actions_addopen(&actions.files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -85,8 +86,8 @@ int spawn(const std::string& command, int out, pid_t& pid) {
                      environment().data());
 }
 
-// The running command. rlock may be the reaper of orphans: then another thread may reap it first,
-// and its exit status is lost.
+// The running command. If rlock is the reaper of orphans, another thread may reap the command
+// first; then its exit status is lost.
 class SecretProcess {
  public:
   SecretProcess(pid_t pid, util::Fd out)
@@ -100,7 +101,7 @@ class SecretProcess {
     while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
   }
 
-  // Reads its output until it has ended; false at the deadline.
+  // Reads the output until the command has exited; false at the deadline.
   bool wait_until(TimePoint deadline) {
     while (!reaped()) {
       if (BootClock::now() >= deadline) return false;
@@ -128,7 +129,7 @@ class SecretProcess {
     return ended_ = got != 0;
   }
 
-  // Output beyond the longest line is read and dropped. Closes the pipe when there is no more.
+  // Drops output beyond the longest line. Closes the pipe at its end.
   void read_some() {
     std::array<char, 1024> buffer;
     ssize_t got = read(out_.get(), buffer.data(), buffer.size());
@@ -152,8 +153,8 @@ std::optional<Error> exit_error(int status) {
   return failed(util::format("failed with exit status {}", WEXITSTATUS(status)));
 }
 
-// The first line that `command` prints, run by /bin/sh in a session of its own for 5 s at most.
-// ErrorKind::config: why there is none.
+// Returns the first line that `command` prints. /bin/sh runs it in its own session, for 5 s at
+// most. ErrorKind::config says why there is none.
 Result<std::string> run_secret_command(const std::string& command) {
   const TimePoint deadline = BootClock::now() + kTimeout;
   std::array<int, 2> ends{-1, -1};
@@ -185,8 +186,8 @@ Error bad_file(const std::string& path, const std::string& why) {
           util::format("cannot read the password file \"{}\": {}", util::printable(path), why)};
 }
 
-// Other users may read it, since a secret that is mounted into a container is 0444. A user who can
-// write it chooses how rlock logs in.
+// Other users may read the file, because a secret that is mounted into a container is 0444. But a
+// user who can write to it decides how rlock logs in.
 Status check_writers(const std::string& path, const util::Fd& file) {
   struct stat info {};
   if (fstat(file.get(), &info) != 0) return bad_file(path, std::strerror(errno));
@@ -213,8 +214,8 @@ struct Source {
   Millis fetch_interval{0};  // between fetches
 };
 
-// Reads on a thread of its own, which owns all that it uses: a command takes its time, and a file
-// of a hung mount may never be read.
+// Reads on its own thread, which owns everything that it uses, because a command may be slow, and a
+// file on a hung mount may never be read.
 class SourcedSecret final : public Secret {
  public:
   SourcedSecret(Source source, std::string first) : shared_(std::make_shared<Shared>()) {
@@ -229,10 +230,10 @@ class SourcedSecret final : public Secret {
   }
 
   // Renewals do not wait longer than this for a file. A password that comes later is used once the
-  // server refuses the last one.
+  // server refuses the previous one.
   std::optional<TimePoint> refresh() override {
     constexpr Millis kPatience{100};
-    constexpr Millis kFresh{1'000};  // what the start of rlock has just read is not read again
+    constexpr Millis kFresh{1'000};  // what rlock has just read at its start is not read again
     if (!shared_->source.at_each_connect) return std::nullopt;
     std::lock_guard lock(shared_->mutex);
     if (!shared_->running && (BootClock::now() - shared_->read_at < kFresh || !start())) {
@@ -262,7 +263,7 @@ class SourcedSecret final : public Secret {
     util::Mutex mutex;
     std::string last;
     TimePoint read_at = BootClock::now();
-    std::optional<TimePoint> began;  // of the last read on the thread
+    std::optional<TimePoint> began;  // of the last read by the thread
     bool running = false;
   };
 
@@ -270,7 +271,7 @@ class SourcedSecret final : public Secret {
     return shared_->began && BootClock::now() - *shared_->began < shared_->source.fetch_interval;
   }
 
-  // Under the mutex.
+  // Call it with the mutex held.
   bool start() {
     eventfd_t before = 0;
     eventfd_read(shared_->event.get(), &before);
@@ -320,7 +321,8 @@ std::string oddity_of(std::string_view password) {
 
 Result<std::shared_ptr<Secret>> secret_in_file(const std::string& path) {
   TRY(auto first, read_secret(path));
-  // A pipe is empty by then: its password stays in use, and nothing waits for another writer.
+  // A pipe is empty by then: its password stays in use, and the read does not wait for another
+  // writer.
   Source file{[path] { return read_secret(path, O_NONBLOCK); }, true};
   return std::shared_ptr<Secret>(
       std::make_shared<SourcedSecret>(std::move(file), std::move(first)));

@@ -24,11 +24,10 @@ namespace {
 constexpr int kKeepIdleSeconds = 15;
 constexpr int kKeepEverySeconds = 5;
 constexpr int kKeepProbes = 3;
-// As long as the probes take together: unacknowledged bytes end the connection after that time,
-// too.
+// The total time of the probes: unacknowledged bytes end the connection after that time, too.
 constexpr int kUserTimeoutMs = (kKeepIdleSeconds + kKeepEverySeconds * kKeepProbes) * 1000;
 
-// A failure costs latency, never correctness: callers have deadlines of their own.
+// A failure costs latency, never correctness, because callers have their own deadlines.
 void tune_tcp(const util::Fd& fd) {
   constexpr int kOptions[][3] = {{IPPROTO_TCP, TCP_NODELAY, 1},
                                  {SOL_SOCKET, SO_KEEPALIVE, 1},
@@ -41,7 +40,8 @@ void tune_tcp(const util::Fd& fd) {
   }
 }
 
-// A caller may have started us with 0-2 closed: a socket there would catch what the command prints.
+// The caller may have started rlock with 0-2 closed; a socket with such a number would receive what
+// the command prints.
 util::Fd open_socket(int family) {
   util::Fd fd(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd || fd.get() > 2) return fd;
@@ -78,13 +78,13 @@ Resolution::LookupResult addresses_of(const std::string& host, int port, LookupM
 // poll() cannot wait for a unix socket whose backlog is full.
 constexpr Millis kBacklogRetry{5};
 
-// Too few descriptors or too little memory: another address would fail, too.
+// There are too few descriptors or too little memory, so another address would fail, too.
 bool is_local_error(int error) {
   return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
-// What socket() sets if a seccomp filter or SELinux refuses it. connect() sets them for other
-// reasons.
+// The errors of socket() if a seccomp filter or SELinux refuses it. connect() returns them for
+// other reasons.
 bool is_refusal(int error) {
   return error == EPERM || error == EACCES;
 }
@@ -254,12 +254,12 @@ void Dialer::start(TimePoint now, TimePoint deadline) {
   deadline_ = deadline;
   first_failure_.clear();
   unknown_ = unreachable_ = false;
-  // A look-up that was abandoned for another address may have ended hours ago.
+  // A lookup that was abandoned for another address may have ended hours ago.
   std::erase_if(lookups_, [&](const Resolution& lookup) {
     return lookup.is_stale(now, server_->connect_timeout);
   });
-  // With a remembered address to fall back on, the name server gets half of the time, and none when
-  // the last look-up is still unanswered: the caller may give up sooner than half of the time.
+  // If there is a remembered address, the name server gets half of the time, and none if the last
+  // lookup is still unanswered, because the caller may give up sooner than after half of the time.
   const bool still_silent = silent_ && !lookups_.empty();
   attempt_deadline_ = !remembered() ? deadline : still_silent ? now : now + (deadline - now) / 2;
   find_addresses();
@@ -287,7 +287,7 @@ void Dialer::find_addresses() {
   }
   addresses_ = known_addresses(server_->host, server_->port);
   if (!addresses_.empty()) return;
-  // getaddrinfo() would say that the name servers do not answer.
+  // Otherwise getaddrinfo() would report that the name servers do not answer.
   if (!open_socket(AF_INET) && is_refusal(errno)) return fail(forbidden(errno));
   phase_ = DialPhase::looking_up;
   silent_ = true;
@@ -307,7 +307,7 @@ Status Dialer::start_lookups() {
   return Done{};
 }
 
-// Takes the results of the look-ups that are done.
+// Takes the results of finished lookups.
 void Dialer::collect_lookups() {
   for (size_t i = 0; i < lookups_.size();) {
     if (!lookups_[i].done()) {
@@ -345,8 +345,8 @@ void Dialer::check_lookups(TimePoint now) {
 
 void Dialer::try_next(TimePoint now) {
   while (next_ < addresses_.size()) {
-    // Each address gets its share of the remaining time, and so does an address yet to be found: a
-    // dead address must not use all of it.
+    // Each address gets its share of the remaining time, and so does an address that is still being
+    // looked up, because a dead address must not use all of it.
     const size_t shares = addresses_.size() - next_ + (lookups_.empty() ? 0 : 1);
     attempt_deadline_ = now + (deadline_ - now) / static_cast<TimePoint::rep>(shares);
     ConnectAttempt attempt = start_connect(addresses_[next_++]);
@@ -372,7 +372,7 @@ void Dialer::try_next(TimePoint now) {
     return;
   }
   if (lookups_.empty()) return fail(first_failure_);
-  // The addresses of the other family may be those that can be reached from here.
+  // Only the addresses of the other family may be reachable from here.
   constexpr Millis kOtherFamily{250};
   phase_ = DialPhase::looking_up;
   attempt_deadline_ = unreachable_ ? deadline_ : std::min(deadline_, now + kOtherFamily);

@@ -24,7 +24,7 @@
 namespace rlock::redis {
 namespace {
 
-// Tls::make has loaded it.
+// The library, which Tls::make() has loaded.
 const OpenSsl& lib() {
   return **openssl();
 }
@@ -36,13 +36,13 @@ struct FreeSession {
 enum class OwnCertificate { none, shown };
 
 struct TlsPeer {
-  std::string name;    // that its certificate must be for
+  std::string name;    // that the certificate must contain
   OwnCertificate own;  // whether it gets a client certificate
 };
 
 constexpr int kMostNames = 8;
 
-// The names in the certificate that was rejected last in this thread.
+// The names in the certificate that this thread rejected last.
 std::string& rejected_names() {
   thread_local std::string names;
   return names;
@@ -91,7 +91,7 @@ Error not_now(const std::string& why) {
   return {ErrorKind::unavailable, why, Retry::later, Answered::no, Cause::tls};
 }
 
-// The names to verify instead: servers behind a tunnel, and nodes that are known by their
+// The names to verify instead, because servers behind a tunnel, and nodes that are known by their
 // addresses, have certificates for other names.
 std::string certificate_names() {
   const std::string& names = rejected_names();
@@ -166,8 +166,8 @@ bool is_not_tls(int reason) {
          reason == SSL_R_PACKET_LENGTH_TOO_LONG || reason == SSL_R_RECORD_LENGTH_MISMATCH;
 }
 
-// For SSL_CTX_set_verify: remembers, for tls_error() in this thread, the names in a certificate
-// that is rejected.
+// For SSL_CTX_set_verify: records the names in a rejected certificate, for tls_error() in this
+// thread.
 int note_rejected_names(int accepted, X509_STORE_CTX* context) {
   if (accepted != 0) return accepted;
   const X509* certificate = lib().X509_STORE_CTX_get_current_cert(context);
@@ -175,11 +175,11 @@ int note_rejected_names(int accepted, X509_STORE_CTX* context) {
   return accepted;
 }
 
-// Why TLS itself failed just now in this thread, with advice where a user can do something about
-// it. ErrorKind::denied: one side does not trust the other; ErrorKind::config: the peer does not
-// speak TLS; else ErrorKind::unavailable, to be tried again.
+// Why TLS has just failed in this thread, with advice if a user can correct it. ErrorKind::denied:
+// one side does not trust the other; ErrorKind::config: the peer does not speak TLS; otherwise
+// ErrorKind::unavailable, which is retried.
 Error tls_error(const SSL* session, const TlsPeer& peer) {
-  // The last error ended the session; a look-up of CAs may have left others.
+  // The last error ended the session; a lookup of CAs may have left others.
   unsigned long code = lib().ERR_peek_last_error();
   int reason = ERR_GET_LIB(code) == ERR_LIB_SSL ? ERR_GET_REASON(code) : 0;
   const char* known_text = lib().ERR_reason_error_string(code);
@@ -238,7 +238,7 @@ long wire_control(BIO*, int command, long, void*) {
   return command == BIO_CTRL_FLUSH ? 1 : 0;  // nothing is buffered here
 }
 
-// Made once, and never freed.
+// Made once and never freed.
 const BIO_METHOD* wire_method() {
   static const BIO_METHOD* made = [] {
     const int type = lib().BIO_get_new_index() | BIO_TYPE_SOURCE_SINK;
@@ -332,7 +332,7 @@ class TlsStream final : public Stream {
     return Io::failed;
   }
 
-  // What the `result` of an OpenSSL call means; sets `awaited` to the event to poll for.
+  // Interprets the `result` of an OpenSSL call, and sets `awaited` to the event to poll for.
   Io to_io(int result, short& awaited) {
     switch (lib().SSL_get_error(session_.get(), result)) {
       case SSL_ERROR_WANT_READ:
@@ -355,23 +355,23 @@ class TlsStream final : public Stream {
   Wire wire_;
   TlsPeer peer_;
   std::unique_ptr<SSL, FreeSession> session_;
-  bool broken_ = false;  // TLS itself has failed: the session is of no further use
+  bool broken_ = false;  // TLS itself has failed, so the session cannot be used any more
   short write_awaits_ = POLLOUT;
   short read_awaits_ = POLLIN;
   std::optional<Error> tls_error_;
 };
 
-// A folder by subject hash, so that only the CAs of a chain are read: parsing the whole bundle
+// A folder by subject hash, so that OpenSSL reads only the CAs of a chain: parsing the whole bundle
 // takes 28 ms.
 constexpr const char* kSystemAuthorities = "/etc/ssl/certs";
-// Where Red Hat's systems have them, whose folder has no hashes.
+// The bundle of Red Hat's systems, whose folder has no hashes.
 constexpr const char* kSystemBundle = "/etc/pki/tls/certs/ca-bundle.crt";
 
 Error unusable(const std::string& what, const std::string& path, const std::string& why) {
   return {ErrorKind::config, util::format("cannot use the {} \"{}\": {}", what, path, why)};
 }
 
-// OpenSSL would read a device without end.
+// Rejects a device, which OpenSSL would read without end.
 Status check_file(const std::string& what, const std::string& path) {
   struct stat info {};
   if (stat(path.c_str(), &info) != 0) return unusable(what, path, std::strerror(errno));
@@ -385,7 +385,7 @@ int refuse_passphrase(char*, int, int, void* encrypted) {
   return -1;
 }
 
-// The first error says what is wrong with the file, later ones only what failed because of it.
+// The first error says what is wrong with the file; later errors only follow from it.
 std::string why_unreadable(const std::string& what) {
   const unsigned long code = lib().ERR_peek_error();
   if (ERR_SYSTEM_ERROR(code)) return std::strerror(ERR_GET_REASON(code));
@@ -407,8 +407,8 @@ Status load_file(SSL_CTX* context, const std::string& what, const std::string& p
   return unusable(what, path, why_unreadable(what));
 }
 
-// As OpenSSL has it: SSL_CERT_FILE and SSL_CERT_DIR (folders, separated by colons) come before the
-// system's own, and what is not there is passed over. OpenSSL's own paths would be those of the
+// As OpenSSL does: SSL_CERT_FILE and SSL_CERT_DIR (folders, separated by colons) take precedence
+// over the system's own, and missing ones are skipped. OpenSSL's own paths would be those of the
 // system that it was built for.
 Status set_system_authorities(SSL_CTX* context) {
   const char* file = secure_getenv("SSL_CERT_FILE");
@@ -421,7 +421,8 @@ Status set_system_authorities(SSL_CTX* context) {
     TRY_STATUS(load_file(context, "CA certificate", file, lib().SSL_CTX_load_verify_file));
   }
   for (std::string_view one : util::split(folder == nullptr ? "" : folder, ':')) {
-    // A folder is read at each handshake, when the working folder may be another one.
+    // Made absolute, because OpenSSL reads a folder at each handshake, when the working folder may
+    // be another one.
     auto path = util::absolute(std::string(one));
     if (path && !one.empty()) lib().SSL_CTX_load_verify_dir(context, path->c_str());
   }
@@ -460,7 +461,8 @@ bool is_numeric(const std::string& host) {
          inet_pton(AF_INET6, host.c_str(), address.data()) == 1;
 }
 
-// OpenSSL would accept any name for an empty one, and any subdomain for one that begins with a dot.
+// OpenSSL would accept any name for an empty name, and any subdomain for a name that begins with a
+// dot.
 bool is_unverifiable(const std::string& name) {
   return name.empty() || name.starts_with('.');
 }

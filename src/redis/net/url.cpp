@@ -20,8 +20,8 @@ bool has_blanks(std::string_view text) {
                      [](unsigned char c) { return c <= ' ' || c == 0x7f; });
 }
 
-// As a URL has it, percent-encoded: `db1`, `db1:6379`, `[::1]`, `[::1]:6379`. The host in lower
-// case. An Error says what is wrong and holds no part of `text`.
+// Parses a percent-encoded host: `db1`, `db1:6379`, `[::1]`, `[::1]:6379`. The host becomes lower
+// case. An Error says what is wrong and contains no part of `text`.
 Result<HostPort> parse_url_host(std::string_view text, int default_port) {
   const bool bracketed = text.starts_with('[');
   const size_t end = text.find(bracketed ? ']' : ':');
@@ -60,7 +60,7 @@ struct UrlParts {
   std::optional<std::string_view> query;
 };
 
-// KEY=VALUE of the query.
+// KEY=VALUE in the query.
 struct UrlQuery {
   std::string_view key;
   std::string value;
@@ -70,7 +70,7 @@ Error bad_url(std::string_view scheme, std::string_view why) {
   return {ErrorKind::usage, util::format("bad URL ({}://): {}", scheme, why)};
 }
 
-// The text that `text` encodes; nullopt if it is invalid or contains NUL, which no name can.
+// Decodes `text`; nullopt if it is invalid or contains NUL, which no name can.
 std::optional<std::string> percent_text(std::string_view text) {
   auto out = util::percent_decoded(text);
   return out && out->find('\0') == out->npos ? out : std::nullopt;
@@ -128,7 +128,7 @@ Result<Server> login(const UrlParts& parts, Security security) {
   return server;
 }
 
-// Servers at the hosts of the URL that are in all else like `server`.
+// Servers at the hosts of the URL, in all other respects like `server`.
 Result<std::vector<Server>> at_hosts(const UrlParts& parts, int default_port, Server server) {
   std::vector<Server> servers;
   for (std::string_view text : util::split(parts.hosts, ',')) {
@@ -325,7 +325,7 @@ std::string Endpoint::label() const {
     text = (v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
   }
   if (db == 0) return text;
-  // After a path a bare `/2` would read as part of it.
+  // After a path a bare `/2` would look like a part of it.
   return text + (is_unix() ? "?db=" : "/") + std::to_string(db);
 }
 

@@ -12,7 +12,8 @@ namespace {
 
 using Commands = std::set<std::string>;
 
-// Sent outside the scripts. SETNAME is optional, but each denial would add a row to ACL LOG.
+// Commands that are sent outside the scripts. SETNAME is optional, but each denial would add a row
+// to ACL LOG.
 constexpr std::string_view kDirect[] = {"evalsha", "eval",   "blpop",
                                         "scan",    "select", "client|setname"};
 
@@ -32,7 +33,7 @@ std::string joined(const Commands& commands, std::string_view between) {
 // How a server names a line of a script.
 constexpr std::string_view kScriptLine = "user_script:";
 
-// The number of the line of the script where it stopped; 0 where the server does not say.
+// The number of the line at which the script stopped; 0 if the server does not report it.
 size_t line_number(std::string_view error) {
   size_t at = error.find(kScriptLine);
   if (at == error.npos) return 0;
@@ -40,7 +41,7 @@ size_t line_number(std::string_view error) {
   return util::parse_number<size_t>(util::leading_digits(error)).value_or(0);
 }
 
-// The line of the script where it stopped; empty where the server does not say.
+// The line at which the script stopped; empty if the server does not report it.
 std::string_view line_at(std::string_view error, std::string_view script) {
   size_t line = line_number(error);
   if (line == 0) return {};
@@ -48,8 +49,8 @@ std::string_view line_at(std::string_view error, std::string_view script) {
   return util::take_until(script, '\n');
 }
 
-// The origin of a line of a script, as in `release.lua:34`: the lines `--@ FILE LINE` of its
-// text say it for the lines after them. Empty if none says it.
+// The origin of a line of a script, for example `release.lua:34`: a line `--@ FILE LINE` in the
+// text gives the origin of the lines after it. Empty if there is no such line.
 std::string source_of(size_t line, std::string_view script) {
   constexpr std::string_view kMark = "--@ ";
   std::string_view file;

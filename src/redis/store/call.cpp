@@ -8,8 +8,8 @@
 namespace rlock::redis {
 namespace {
 
-// Names the source where a script failed, and the command that an ACL denies or the server lacks,
-// where its error does not name it.
+// Adds the source line at which a script failed, and the command that an ACL denies or the server
+// lacks, if the error does not name it.
 Error script_error(std::string_view text, const lua::Script* script) {
   Error error = decode_error(text);
   if (script != nullptr) error.text = with_sources(error.text, script->text);
@@ -21,7 +21,7 @@ Error script_error(std::string_view text, const lua::Script* script) {
   return error;
 }
 
-// Of EVALSHA or EVAL.
+// The keys in EVALSHA or EVAL.
 std::span<const std::string> keys_in(const std::vector<std::string>& words) {
   constexpr size_t kCount = 2;
   const size_t most = words.size() > kCount ? words.size() - kCount - 1 : 0;
@@ -29,7 +29,7 @@ std::span<const std::string> keys_in(const std::vector<std::string>& words) {
   return std::span(words).last(most).first(std::min(most, count));
 }
 
-// That of the cluster whose node `link` leads to.
+// The URL of the cluster to whose node `link` leads.
 std::string cluster_url(const Link& link) {
   const std::string node = link.node();
   const std::string host = node.substr(0, node.find('/'));
@@ -37,7 +37,7 @@ std::string cluster_url(const Link& link) {
                       host.empty() ? "HOST:PORT" : host);
 }
 
-// For error replies: errors of the transport name the server themselves.
+// Adds the server to an error reply; errors of the transport name it already.
 Error with_server(const Link& link, Error error) {
   error.text = util::format("{}: {}", link.node(), redact(link, std::move(error.text)));
   error.answered = Answered::yes;
@@ -51,7 +51,7 @@ Error with_action(const std::string& what, Error error) {
   return error;
 }
 
-// What to do with a key that another program has stored: rlock deletes none.
+// Adds what to do with a key that another program has stored: rlock deletes none.
 void add_key(Error& error, std::string_view text, const lua::Script* script,
              const std::vector<std::string>& words) {
   const std::string key = script == nullptr ? "" : key_at(text, script->text, keys_in(words));

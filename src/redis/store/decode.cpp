@@ -23,7 +23,8 @@ int64_t number_in(std::string_view text) {
   return std::abs(real) <= kMost ? static_cast<int64_t>(real) : 0;
 }
 
-// One element of a reply array, read leniently: a missing or unexpected one reads as empty or 0.
+// One element of a reply array, read leniently: a missing or unexpected element reads as empty or
+// 0.
 class Item {
  public:
   explicit Item(const redisReply* reply) : reply_(reply) {}
@@ -31,7 +32,7 @@ class Item {
   bool is_array() const { return reply_ != nullptr && reply_->type == REDIS_REPLY_ARRAY; }
   size_t size() const { return is_array() ? reply_->elements : 0; }
   Item at(size_t i) const { return Item(i < size() ? reply_->element[i] : nullptr); }
-  // The value of a fact: names and values stand in turn, perhaps behind a word.
+  // The value of a fact: names and values alternate, possibly after a word.
   Item operator[](std::string_view name) const {
     for (size_t i = size() % 2; i < size(); i += 2) {
       if (at(i).text() == name) return at(i + 1);
@@ -58,7 +59,7 @@ class Item {
   const redisReply* reply_;
 };
 
-// What `read` makes of each element.
+// A list of the results of `read` for each element.
 template <class Read>
 auto each(Item list, Read read) {
   std::vector<decltype(read(list))> all;
@@ -232,7 +233,7 @@ std::string unquoted(std::string_view text) {
   return out;
 }
 
-// nullopt for a kind that a later version may write.
+// Returns nullopt for an unknown kind, which a later version may write.
 std::optional<lock::HistoryRow> history_row_of(Item item) {
   const std::string_view kind = item["kind"].text();
   if (kind == "skip") {
@@ -282,7 +283,7 @@ std::optional<lock::AcquireReply> decode_acquire(const redisReply& reply, Verdic
     return lock::FailedTooOften{item["times"].count(), {item["token"].count()}};
   }
   if (item.word() == "gone") {
-    // It was done, and has been forgotten since.
+    // The work was done, and has been forgotten since.
     if (what == "done") return lock::AlreadyDone{};
     if (what == "superseded") return lock::Superseded{string_of(item["note"]), {}, {}, {}};
     return lock::OwnerEnded{ending_of(what), string_of(item["note"])};
@@ -320,7 +321,7 @@ std::optional<lock::ReleaseReply> decode_release(const redisReply& reply) {
     freed.marked = marked;
     return freed;
   }
-  // It was only queued; its position was given up.
+  // The owner was only queued; it has left the queue.
   if (item.word() == "left_queue") {
     return lock::ReleaseReply{OwnerEnd::cancelled, {}, std::nullopt, marked};
   }

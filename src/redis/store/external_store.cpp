@@ -8,8 +8,8 @@
 namespace rlock::redis {
 namespace {
 
-// What each of these scripts returns: `granted`, `extended` or `gone`, or with a holder `held` or
-// `freed`.
+// The reply of each of these scripts: `granted`, `extended` or `gone`, or `held` or `freed` with a
+// holder.
 struct ScriptReply {
   std::string_view word;
   std::optional<lock::Holder> holder{};
@@ -49,13 +49,13 @@ lock::Snapshot snapshot_of(ScriptReply& parsed) {
   return snapshot;
 }
 
-// When a waiter looks again: after `retry` (0: no limit), or sooner if the lease ends sooner.
+// When a waiter asks again: after `retry` (0: no limit), or sooner if the lease expires sooner.
 Millis look_again(Millis retry, const lock::Holder& holder) {
   const Millis end = holder.left ? *holder.left + Millis(1) : Millis::max();
   return retry > Millis(0) ? std::min(retry, end) : end;
 }
 
-// As redsync: waiters that collided once are spread, and none looks more than 20 times a second.
+// Like redsync: waiters that collided once are spread, and none asks more than 20 times a second.
 constexpr Millis kShortestRetry{50};
 constexpr Millis kLongestRetry{250};
 
@@ -184,7 +184,8 @@ lock::InFlight<lock::ReleaseReply> ExternalStore::release(const lock::ReleaseCal
   return request;
 }
 
-// If it did not reach a server, a lease that is gone at the next try was not released by us.
+// If the release did not reach a server, and the lease is gone at the next try, this owner did not
+// release it.
 void ExternalStore::note_release() {
   if (!releasing_) return;
   const bool may_have_arrived = released_ == *releasing_ || link_->may_have_arrived();
@@ -200,7 +201,7 @@ lock::InFlight<lock::CancelReply> ExternalStore::cancel(const lock::CancelCall& 
                                        {encode_owner(call.owner)}, read);
 }
 
-// One server has one holder; over several servers each may have another of the targets.
+// A single server has one holder; over several servers each may have another one of the targets.
 lock::InFlight<lock::ForceReply> ExternalStore::force_unlock(const lock::ForceCall& call) {
   auto read = [](ScriptReply& parsed) -> lock::ForceReply {
     if (parsed.word == "held") return lock::NoMatch{};

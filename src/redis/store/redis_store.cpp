@@ -26,17 +26,18 @@ const char* to_argument(lock::Responsive responsive) {
   return responsive == lock::Responsive::yes ? "1" : "0";
 }
 
-// As a field of `once` and a word of a hold: no blanks and bars.
+// The text of a field of `once` and of a word of a hold: no blanks and bars.
 std::string once_field(lock::OnceKind kind, const std::string& key) {
   if (kind == lock::OnceKind::within) return "within";
   return (kind == lock::OnceKind::key ? "key:" : "per:") + util::percent_encoded(key, "-_.:/@+");
 }
 
-// Of acquire, renew and release: names and values in turn. What does not apply is left out.
+// The arguments of acquire, renew and release: alternating names and values. Names that do not
+// apply are left out.
 class Arguments {
  public:
   Arguments() = default;
-  // Of acquire and renew.
+  // The arguments that acquire and renew share.
   explicit Arguments(const lock::Claim& claim) {
     add("owner", claim.owner.text());
     add("limit", number(claim.limit.value()));
@@ -46,7 +47,7 @@ class Arguments {
     add("record", claim.record);
     if (claim.once) add(*claim.once);
     if (claim.supersede) {
-      // `+`: without a number.
+      // `+` stands for no number.
       add("supersede", claim.supersede->number ? number(*claim.supersede->number) : "+");
     }
     add("rows", claim.history_rows);
@@ -90,13 +91,13 @@ const char* to_argument(lock::CancelHow how) {
   return how == lock::CancelHow::timed_out ? "timed_out" : "cancelled";
 }
 
-// A failure that no limit counts is not stored.
+// A failure is not stored if no limit counts it.
 const char* outcome(const lock::OnceResult& result) {
   if (result.succeeded) return "succeeded";
   return result.once.max_failures ? "failed" : "-";
 }
 
-// What replicas have to confirm, and in what time.
+// What replicas have to confirm, and within what time.
 struct Confirmation {
   uint64_t replicas;
   Millis within;
@@ -128,7 +129,8 @@ bool wrote(const lock::ReleaseReply&) {
 }
 
 // A call whose reply counts once replicas have confirmed what it wrote: WAIT follows over the same
-// connection. A grant that they have not confirmed stands, and is to be renewed until they have.
+// connection. A grant that they have not confirmed stands, but has to be renewed until they
+// confirm.
 template <class T>
 lock::InFlight<T> confirmed(Link& link, lock::InFlight<T> call, Confirmation confirmation) {
   if (confirmation.replicas == 0) return call;
@@ -146,7 +148,7 @@ lock::InFlight<T> confirmed(Link& link, lock::InFlight<T> call, Confirmation con
       Error why = count ? too_few_replicas(link, confirmation, *count) : std::move(count).error();
       why.answered = Answered::yes;
       if constexpr (std::is_same_v<T, lock::AcquireReply>) {
-        // An ACL that denies WAIT, or a server without it, will not change its mind.
+        // A retry does not help if an ACL denies WAIT, or the server does not have it.
         if (why.retry == Retry::never) return lock::ready<T>(std::move(why));
         std::get<lock::Granted>(*reply).unconfirmed = std::move(why);
         return lock::ready<T>(std::move(reply));
@@ -175,8 +177,8 @@ using lock::NamesPage;
 constexpr const char* kListing = "list locks";
 constexpr const char* kReadHistory = "read the history of";
 
-// The cursor of list_names is that of SCAN, then the masters still to be read, the current one
-// first, as in `17 10.0.0.1:6379 10.0.0.2:6379`.
+// The cursor of list_names consists of the cursor of SCAN and the masters still to be read, the
+// current one first, for example `17 10.0.0.1:6379 10.0.0.2:6379`.
 std::optional<Result<NamesPage>> first_page(const redisReply& nodes, const ClusterLink& cluster) {
   if (nodes.type != REDIS_REPLY_STRING) return std::nullopt;
   std::string cursor;
@@ -198,7 +200,7 @@ RedisStore::RedisStore(std::unique_ptr<Link> link, std::string prefix, Scripts s
 RedisStore::RedisStore(Server server, std::string prefix, Scripts scripts)
     : RedisStore(nullptr, std::move(prefix), scripts) {
   user_ = server.user.empty() ? "default" : util::percent_encoded(server.user, "-_.:/@+");
-  // If no caller waits for the reply to a release, its script must be known already.
+  // If no caller waits for the reply to a release, the server must know its script already.
   server.final_script = scripts.release.sha1;
   link_ = std::make_unique<Connection>(std::move(server));
 }
@@ -444,8 +446,8 @@ lock::InFlight<NamesPage> ClusterStore::list_names(const std::string& cursor) {
 
 std::string ClusterStore::cursor_past_server(const std::string& cursor) const {
   std::string_view masters = cursor;
-  util::take_until(masters, ' ');  // the cursor of SCAN
-  util::take_until(masters, ' ');  // the current one
+  util::take_until(masters, ' ');  // skips the cursor of SCAN
+  util::take_until(masters, ' ');  // skips the current master
   return masters.empty() ? "" : "0 " + std::string(masters);
 }
 

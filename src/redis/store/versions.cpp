@@ -20,7 +20,7 @@ std::string_view name_in(std::string_view key) {
   return key;
 }
 
-using Forms = std::vector<Result<bool>>;  // of some locks: whether it is another one
+using Forms = std::vector<Result<bool>>;  // for each of some locks, whether it has another form
 
 std::optional<bool> is_another(const redisReply& form) {
   return form.type == REDIS_REPLY_STRING && text_of(form) != std::to_string(lua::form);
