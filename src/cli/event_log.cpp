@@ -20,7 +20,7 @@
 namespace rlock::cli {
 namespace {
 
-// A full disk cut off the last line: of this run, or of another one.
+// Whether a full disk cut off the last line, of this run or of another.
 bool ends_amid_a_line(const util::Fd& reader) {
   struct stat info {};
   if (!reader || fstat(reader.get(), &info) != 0 || info.st_size == 0) return false;
@@ -32,11 +32,11 @@ bool ends_amid_a_line(const util::Fd& reader) {
 
 struct EventLog::Queue {
   util::Fd writer{};  // appends
-  util::Fd reader{};  // none where it is no regular file, or may not be read
-  int error = 0;      // why a line was lost: the first one's
+  util::Fd reader{};  // empty if the log is not a regular file, or may not be read
+  int error = 0;      // why the first lost line was lost
   util::Mutex mutex{};
   std::condition_variable changed{};
-  std::deque<std::string> lines{};  // the first one may be under way
+  std::deque<std::string> lines{};  // the first one may be in the middle of its write
   size_t unwritten = 0;             // bytes of them
   enum class Thread { none, runs, refused } thread = Thread::none;
 
@@ -44,7 +44,7 @@ struct EventLog::Queue {
     if (error == 0) error = failure;
   }
 
-  // 0, or the error number: a full disk must not end the command.
+  // Returns 0 or the errno: a full disk must not stop the command.
   int write(std::string line) const {
     if (ends_amid_a_line(reader)) line.insert(0, 1, '\n');
     ssize_t written = 0;
@@ -85,7 +85,7 @@ bool begins_hold(EventKind kind) {
 
 Result<EventLog> EventLog::open(const std::string& path, const lock::AcquireCall& claim,
                                 std::string server) {
-  // Non-blocking: a named pipe that nobody reads must hang neither the start nor a renewal.
+  // Non-blocking, because a named pipe without a reader must hang neither the start nor a renewal.
   auto queue = std::make_shared<Queue>();
   queue->writer.reset(::open(
       path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666));
@@ -144,7 +144,7 @@ Status EventLog::drain(Millis timeout) {
       queue_->error);
 }
 
-// If no thread can be started, the caller's thread writes. While the file takes nothing, lines
+// If no thread can be started, the caller's thread writes. While the file accepts nothing, lines
 // beyond kMostUnwritten bytes are lost.
 void EventLog::append_line(LoggedEvent event, TimePoint at, bool ends_wait) {
   const auto passed = std::chrono::duration_cast<Millis>(at - acquired_.value_or(opened_));

@@ -28,7 +28,7 @@ std::optional<uint64_t> number(std::string_view text, uint64_t most) {
 }
 
 std::optional<HeldRecord> read_record(std::string_view text) {
-  constexpr uint64_t kExact = uint64_t{1} << 53;  // beyond that scripts lose digits
+  constexpr uint64_t kExact = uint64_t{1} << 53;  // above that scripts lose digits
   constexpr uint64_t kLongestUptime = 100ULL * 366 * 24 * 60 * 60 * 1'000;  // ms
   constexpr uint64_t kTenYears =
       3'650ULL * 24 * 60 * 60 * 1'000;  // the longest duration in options
@@ -59,7 +59,7 @@ std::optional<HeldRecord> read_record(std::string_view text) {
 
 std::string record_text(const HeldRecord& record) {
   const auto& [address, held_lock, process] = record;
-  // Rounded up: a process must not seem younger than its record.
+  // Rounded up, so that a process does not seem younger than its record.
   const auto at = std::chrono::ceil<Millis>(process.at.time_since_epoch());
   return util::format("{},{},{},{},{},{},{},{},{},{}{}", encoded(address.server),
                       encoded(address.prefix), encoded(address.name), held_lock.owner.text(),
@@ -68,10 +68,10 @@ std::string record_text(const HeldRecord& record) {
                       held_lock.slot != 0 ? util::format(",{}", held_lock.slot) : "");
 }
 
-// A lost lease may be put back only while its run is a live ancestor, and only at the same spelling
-// of the server: under another one the lock may simply be at another server.
+// A lost lease may be restored only while its run is a live ancestor, and only under the same
+// spelling of the server: under another spelling the lock may be on another server.
 run::OuterRun outer_run(HeldRecord record, const LockAddress& address) {
-  constexpr Millis kToRenew{500};  // what a renewal that is due then may take
+  constexpr Millis kToRenew{500};  // how long a renewal may take that is due then
   const bool same_server = record.address == address;
   const HolderProcess& process = record.process;
   run::OuterRun outer{std::move(record.held_lock)};
@@ -123,7 +123,7 @@ std::vector<HeldRecord> records_for_command(std::vector<HeldRecord> outer_locks,
     return one.address == own.address && one.held_lock.owner == own.held_lock.owner;
   };
   auto found = std::find_if(outer_locks.begin(), outer_locks.end(), same);
-  // The same lock under another spelling of the server has a record of its own: the runs inside may
+  // The same lock under another spelling of the server has its own record, because nested runs may
   // use either spelling.
   if (found == outer_locks.end()) found = outer_locks.insert(outer_locks.begin(), own);
   found->process = own.process;

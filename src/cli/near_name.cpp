@@ -14,7 +14,7 @@ bool was_held(const lock::Snapshot& lock) {
          lock.live_waiters > 0 || lock.closure;
 }
 
-// True even if the server does not say.
+// Returns true even if the server does not answer.
 bool was_held(Session& session, const lock::LockName& name) {
   lock::InspectCall call{name};
   call.holders_page = call.waiters_page = 0;
@@ -55,7 +55,7 @@ bool may_report(const Session& session, const Choices& choices) {
   return people && session.format() == redis::Format::native;
 }
 
-// `did you mean "nightly"?`; empty if no name is near.
+// `did you mean "nightly"?`; empty if no name is similar.
 std::string question(Session& session, const lock::LockName& name) {
   const std::string other = near_name(session, name.text());
   if (other.empty() || other == name.text()) return {};

@@ -15,14 +15,15 @@ namespace rlock::cli {
 namespace {
 
 LockAddress address_of(const lock::LockName& name, const Session& session) {
-  // No prefix of a native lock has a brace.
+  // Braces distinguish the formats of other clients, because no prefix of a native lock contains
+  // one.
   const bool native = session.format() == redis::Format::native;
   return {session.server(),
           native ? session.prefix() : util::format("{{{}}}", to_string(session.format())),
           name.text()};
 }
 
-// A name without a value takes the variable of an outer run out of the environment.
+// A name without a value removes the variable of an outer run from the environment.
 std::vector<std::string> variables(const std::vector<HeldRecord>& outer_locks,
                                    const LockAddress& address, Millis renewed_ttl,
                                    const run::HeldLock& held_lock) {

@@ -24,7 +24,8 @@ std::string lock_at(const MessageContext& context) {
                       util::printable(context.session.server()));
 }
 
-// Errors of a server name the lock and the server already; errors of system calls do not.
+// Adds the lock and the server to an error that does not name them: errors of a server do, errors
+// of system calls do not.
 std::string error_text(const Error& error, const MessageContext& context) {
   std::string text = util::printable(error.text);
   bool has_name = error.text.find(in_quotes(context.name())) != error.text.npos;
@@ -32,10 +33,10 @@ std::string error_text(const Error& error, const MessageContext& context) {
   return has_name && has_server ? text : util::format("{}: {}", lock_at(context), text);
 }
 
-// Processes of the command that rlock could not end.
+// Processes of the command that rlock could not stop.
 using Survivors = std::vector<std::string>;
 
-// What becomes of the lease while they run on.
+// The state of the lease while these processes keep running.
 enum class LeaseState { kept, lost, no_lease };
 
 std::string survivors_text(const Survivors& survivors, LeaseState lease) {
@@ -54,14 +55,14 @@ std::string unreleased_text(const Error& error) {
       util::printable(error.text));
 }
 
-// What to look at if a server, and not an operator, ended the lease.
+// What to check if a server, and not an operator, ended the lease.
 std::string_view cause_to_check(lock::LostHow how) {
   const bool lost_keys =
       how == lock::LostHow::deleted || how == lock::LostHow::gone || how == lock::LostHow::unissued;
   return lost_keys ? "; rlock doctor checks whether the server keeps its keys" : "";
 }
 
-// Of a command that exists, but cannot be executed for the lack of what is to execute it.
+// Why a command that exists cannot be executed: its interpreter or its loader is missing.
 std::string missing_interpreter(const std::string& command) {
   std::string line;
   for (const std::string& path : util::candidates_on_path(command)) {
@@ -80,14 +81,14 @@ std::string missing_interpreter(const std::string& command) {
                       windows ? " and a CR behind it (the file has the line ends of Windows)" : "");
 }
 
-// As the shell reports it.
+// The exit code of the command, as a shell reports it.
 int own_code(const run::RunEnd& end) {
   if (end.exec_error != 0) return run::exec_exit_code(end.exec_error);
   const auto* exited = std::get_if<run::Exited>(&end.end);
   return exited != nullptr ? exited->code : 128 + std::get<run::Signaled>(end.end).signal;
 }
 
-// Of the row of `cause`, or what that leaves open.
+// The code in the row of `cause`, or the one that the row leaves open.
 int exit_code_of(run::RunCause cause, const run::RunOutcome& outcome, const ExitCodes& chosen) {
   const int code = run::row_of(cause).exit_code;
   switch (code) {
@@ -114,7 +115,7 @@ int exit_code_of(run::RunCause cause, const run::RunOutcome& outcome, const Exit
   }
 }
 
-// Of which rlock dies; none: it exits.
+// The signal that rlock dies of; nullopt: it exits.
 std::optional<int> signal_of(run::RunCause cause, const run::RunOutcome& outcome) {
   if (const auto* wait = std::get_if<run::WaitSignaled>(&outcome)) return wait->signal;
   if (cause != run::RunCause::command) return std::nullopt;
@@ -122,7 +123,7 @@ std::optional<int> signal_of(run::RunCause cause, const run::RunOutcome& outcome
   return signaled != nullptr ? std::optional(signaled->signal) : std::nullopt;
 }
 
-// What is said of each end; empty where all went well.
+// The message for each end; empty if all went well.
 class EndText {
  public:
   explicit EndText(const MessageContext& context) : context_(context) {}
@@ -176,7 +177,7 @@ class EndText {
     const auto& asked = context_.claim().supersede;
     const std::string own =
         asked && asked->number ? util::format(": number {}", *asked->number) : std::string();
-    // The numbers of a CI system may begin again at 1.
+    // The numbers of a CI system may start again at 1.
     const std::string restart =
         newer.granted.ms > 0 ? "; if the numbers have started again: " + command_line("forget")
                              : "";
@@ -211,7 +212,7 @@ class EndText {
   }
 
  private:
-  // The command ended by itself.
+  // The message if the command exited by itself.
   std::string command_text(const run::RunEnd& end) const {
     std::string text;
     const auto* signaled = std::get_if<run::Signaled>(&end.end);
@@ -288,7 +289,7 @@ class EndText {
                         util::format_duration(context_.ran));
   }
 
-  // What the end leaves to say of lease and release; empty where all went well.
+  // The text about lease and release; empty if all went well.
   std::string ending_text(const run::RunEnd& ended) const {
     std::string text;
     if (ended.lost) text = lease_end_text(*ended.lost) + "; the command ended by itself";
@@ -301,7 +302,7 @@ class EndText {
     return text + (text.empty() || success.empty() ? "" : "; ") + success;
   }
 
-  // Empty where all went well.
+  // The warning after the end of a command; empty if all went well.
   std::string warning_of(const run::RunEnd& ended) const {
     const std::string text = ending_text(ended);
     if (context_.unlocked) {
@@ -312,7 +313,7 @@ class EndText {
     return util::format("{}{}: {}", ended.lost ? "lost " : "", lock_at(context_), text);
   }
 
-  // The text for work that may be done again although it succeeded.
+  // The text about work that may be done again although it succeeded.
   std::string success_text(const run::RunEnd& ended) const {
     const auto* exited = std::get_if<run::Exited>(&ended.end);
     const bool unlocked = context_.unlocked && exited != nullptr && exited->code == 0;
@@ -339,7 +340,7 @@ class EndText {
     return util::format("rlock {}{}{} {}", command, context_.session.lock_options(), option,
                         typed_name(context_.name()));
   }
-  // For a run that finds the lock busy, or closed.
+  // The next steps for a run that finds the lock busy, or closed.
   std::string what_to_do(const std::optional<lock::Obstacle>& obstacle) const {
     return "see " + command_line("status") +
            (lock::is_closure(obstacle) ? ", and to open it: " + command_line("open") : "") +
@@ -351,7 +352,7 @@ class EndText {
            obstacle_phrase(obstacle);
   }
 
-  // Of a run that --max-queue kept out of the queue.
+  // The text for a run that --max-queue kept out of the queue.
   std::string full_queue(uint64_t waiters) const {
     if (!context_.claim().max_queue || waiters < *context_.claim().max_queue) return {};
     return util::format(" and has {} {} waiting (--max-queue {})", waiters,

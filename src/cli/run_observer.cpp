@@ -16,7 +16,8 @@
 namespace rlock::cli {
 namespace {
 
-// The live line never waits for a terminal: what it does not take at once is dropped.
+// The live line never waits for a terminal: rlock drops what the terminal does not accept
+// immediately.
 constexpr Millis kDrawTimeout{0};
 
 std::string ordinal(uint64_t n) {
@@ -44,7 +45,7 @@ std::string in_a_row(const std::vector<std::string>& processes) {
 void WaitingLine::draw(const std::string& text, const std::string& brief) {
   if (!is_foreground_terminal(STDERR_FILENO)) return;
   constexpr std::string_view kPrefix = "rlock: ";
-  // One column stays free: some terminals wrap once the last one is written.
+  // One column stays free, because some terminals wrap after writing the last one.
   const size_t width = columns(STDERR_FILENO) - 1;
   const bool fits = util::display_width(text) + kPrefix.size() <= width;
   const std::string line =
@@ -124,11 +125,11 @@ void RunObserver::begin_wait(const run::Plan& plan, Session& session, const run:
   deadlock_.emplace(plan, session, signals);
 }
 
-// If nothing is drawn immediately, a shorter wait costs the server no read.
+// If nothing is drawn immediately, a wait shorter than this makes no read on the server.
 constexpr Millis kShortWait{1000};
 
-// For the first report, which needs the history, and for looks at other locks: the server can be
-// asked only between two requests.
+// For the first report, which needs the history, and for checks of other locks: rlock can ask the
+// server only between two requests.
 Millis RunObserver::ask_again_after() const {
   std::lock_guard guard(mutex_);
   const TimePoint now = BootClock::now();
@@ -150,7 +151,7 @@ void RunObserver::update_usual_time(const lock::Queued& queued) {
   if (holder->owner == seen_holder_) return;
   seen_holder_ = holder->owner;
   lock::SystemPoller poller(signal_fd_);
-  // Without an answer nothing is lost but a remark: the next request connects again.
+  // Without an answer only a remark is missing; the next request connects again.
   auto rows = lock::finish(poller, history_->history(name_, kRows),
                            std::min(deadline_, poller.now() + kTimeout), history_->server());
   if (rows) usual_ = usual_duration(*rows);
@@ -240,12 +241,12 @@ Millis RunObserver::age_of_reply() const {
   return std::chrono::duration_cast<Millis>(BootClock::now() - queued_at_);
 }
 
-// A CI job without any output would look hung.
+// Reports, because a CI job without any output would look hung.
 void RunObserver::report_if_due() {
   if (reports_ && reports_->due(BootClock::now())) print_or_queue(state_text(TimeStyle::start));
 }
 
-// Not where rlock is about to give up, and says so then.
+// Does not report if rlock is about to give up, because the error then says the same.
 void RunObserver::report_outage_if_due() {
   const TimePoint now = BootClock::now();
   if (!outage_reports_ || !outage_reports_->due(now) || give_up_at_ - now <= kShortWait) return;
@@ -253,14 +254,14 @@ void RunObserver::report_outage_if_due() {
   print_or_queue(outage_text());
 }
 
-// The server has answered.
+// Call when the server has answered.
 void RunObserver::end_outage() {
   last_error_.reset();
   give_up_at_ = TimePoint::max();
   if (outage_reports_) outage_reports_.emplace(kShortWait);
 }
 
-// Only after a wait that was shown, so that cron has nothing to mail for a short one.
+// Reports only a wait that was shown, so that cron has nothing to mail for a short one.
 void RunObserver::report_wait(TimePoint granted_at) {
   const bool waited_long = granted_at - wait_began_ >= kShortWait;
   const auto waited = std::chrono::duration_cast<Millis>(granted_at - wait_began_);
@@ -270,7 +271,7 @@ void RunObserver::report_wait(TimePoint granted_at) {
   }
 }
 
-// Once, and below the line that names the holder.
+// Reports once, below the line that names the holder.
 void RunObserver::report_short_wait() {
   const lock::Holder* holder = lock::holder_in(queued_->obstacle);
   if (!wait_ || !usual_ || holder == nullptr || (reports_ && !reports_->began())) return;
@@ -325,7 +326,8 @@ void RunObserver::event(const run::Event& event) {
   if (verbosity_ == Verbosity::verbose && news) print_or_queue(event_line(name_.text(), event));
 }
 
-// Never waits for stderr: a renewal, a kill or a release may be due, and renewals share the mutex.
+// Never waits for stderr, because a renewal, a kill or a release may be due, and renewals share the
+// mutex.
 void RunObserver::print_or_queue(std::string_view message, Weight weight) {
   constexpr size_t kMaxUnprinted = size_t{64} * 1024;
   const bool dated = verbosity_ == Verbosity::verbose;
@@ -341,7 +343,7 @@ void RunObserver::report(const std::string& message, Weight weight) {
   print_or_queue(message, weight);
 }
 
-// Not with -q.
+// Prints nothing with -q.
 void RunObserver::warn(const std::string& message) {
   if (verbosity_ != Verbosity::quiet) report("warning: " + message, Weight::warning);
 }
@@ -351,7 +353,7 @@ std::optional<run::Event> RunObserver::hold() const {
   return hold_;
 }
 
-// Only on a terminal, for the user who typed ^Z.
+// Prints only on a terminal, for the user who typed ^Z.
 void RunObserver::stopping(Millis remaining) {
   if (!live_) return;
   constexpr Millis kSecond{1000};
@@ -385,7 +387,7 @@ void RunObserver::exempted(const std::vector<std::string>& processes) {
       in_quotes(name_.text()), in_a_row(processes)));
 }
 
-// Printed even with -q: the lock stays held until somebody acts.
+// Printed even with -q, because the lock stays held until a person acts.
 void RunObserver::cannot_end(const std::vector<std::string>& survivors) {
   report(
       util::format(

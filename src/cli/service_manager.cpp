@@ -17,17 +17,17 @@ namespace rlock::cli {
 namespace {
 
 constexpr Millis kNoWait{0};
-// Six reports may get lost.
+// Six consecutive reports may get lost.
 constexpr auto kStartProlongedBy = 6 * ServiceManager::kReportEvery;
-// A receiver that has fallen behind gets this long for the one report that it waits for.
+// How long to wait for a receiver that has fallen behind, for the one report that it needs.
 constexpr Millis kReadyTimeout{100};
 
 struct Address {
   sockaddr_un socket{};
-  socklen_t length = 0;  // 0: no address that is supported
+  socklen_t length = 0;  // 0: the address is not supported
 };
 
-// A path, or `@` and the name of an abstract socket, which need not end in a zero byte.
+// Parses a path, or `@` and the name of an abstract socket, which need not end in a zero byte.
 Address parse_address(std::string_view text) {
   Address address;
   const bool abstract = text.starts_with('@');
@@ -41,7 +41,8 @@ Address parse_address(std::string_view text) {
   return address;
 }
 
-// Over a socket of its own: the receiver may have bound its address anew since the last report.
+// Sends over a new socket, because the receiver may have bound its address anew since the last
+// report.
 bool send_report(const std::string& address_text, const std::string& report, Millis bound) {
   const Address address = parse_address(address_text);
   if (address.length == 0) return false;
@@ -55,7 +56,7 @@ bool send_report(const std::string& address_text, const std::string& report, Mil
          poll(&room, 1, static_cast<int>(bound.count())) > 0 && sent();
 }
 
-// One line, and short enough for any receiver.
+// Makes one line, short enough for any receiver.
 std::string status_line(const std::string& status) {
   constexpr size_t kLongest = 500;
   return "STATUS=" + util::shortened(util::printable(status), kLongest);

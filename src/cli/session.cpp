@@ -27,8 +27,8 @@ std::vector<std::string> all_names_of(const Invocation& invocation) {
   return names;
 }
 
-// Bounds the memory of one listing, however many pages a server claims to have. There is room for
-// some 100,000 of our entries.
+// Limits the memory of one listing, however many pages a server claims to have. There is room for
+// some 100,000 entries of rlock.
 class ListingBudget {
  public:
   explicit ListingBudget(const Session& session) : session_(session) {}
@@ -38,7 +38,7 @@ class ListingBudget {
     return check(0);
   }
 
-  // Whether there is room for so many bytes in addition to what was spent.
+  // Checks that `bytes` more fit into the budget.
   Status check(size_t bytes) const {
     constexpr size_t kLimit = size_t{32} << 20;
     if (spent_ + bytes <= kLimit) return Done{};
@@ -49,7 +49,8 @@ class ListingBudget {
 
   template <class Entry>
   Status spend(const std::vector<Entry>& entries) {
-    constexpr size_t kOverhead = 256;  // an empty page counts, too: there may be no end of them
+    constexpr size_t kOverhead =
+        256;  // an empty page counts, too, because there may be any number of them
     for (const Entry& entry : entries) {
       TRY_STATUS(spend(entry.owner.size() + entry.record.size() + kOverhead));
     }
@@ -79,8 +80,9 @@ Result<lock::Snapshot> inspect_lock(Session& session, const lock::LockName& name
   return all;
 }
 
-// The rest of a lock with more holders than a page of a batch has, and what a failure that may pass
-// has kept back, are read one lock at a time. A server that does not answer is asked no further.
+// Reads in batches, and then one lock at a time: the rest of a lock that has more holders than a
+// page, and locks with a failure that may be temporary. Stops at the first request that a server
+// does not answer.
 lock::Snapshots inspect_in_batches(Session& session, std::span<const lock::LockName> names,
                                    uint64_t waiters, const Progress& progress) {
   constexpr size_t kBatch = 100;
@@ -109,7 +111,7 @@ lock::Snapshots inspect_in_batches(Session& session, std::span<const lock::LockN
   return all;
 }
 
-// Counts distinct names, in eight bytes for each.
+// Counts distinct names, in eight bytes each.
 class NameCounter {
  public:
   void add(const std::string& name) {
@@ -237,7 +239,7 @@ Error no_longer_held(const LeaseId& lease, const std::string& how,
                        now ? "; it is now " + holder_phrase(*now) : "")};
 }
 
-// A URL with a password is left out: a message must not show it.
+// Leaves out a URL with a password, because a message must not show it.
 std::string options_to_find(const Choices& choices, const redis::OpenOptions& settings) {
   const redis::OpenOptions usual;
   std::string text;
@@ -254,7 +256,7 @@ std::string options_to_find(const Choices& choices, const redis::OpenOptions& se
 
 Result<Session> Session::open(const Choices& choices) {
   TRY(auto settings, connection_options(choices));
-  // Printed even with --quiet: the option may be in a file that everybody forgot.
+  // Printed even with --quiet, because the option may be in a forgotten file.
   if (redis::is_unverified(settings)) {
     print_message(util::format(
         "warning: --insecure: the server's certificate is not verified; anyone could impersonate "
@@ -309,25 +311,26 @@ lock::Snapshots inspect_holders(Session& session, std::span<const lock::LockName
 }
 
 lock::Snapshots inspect_first_waiter(Session& session, std::span<const lock::LockName> names) {
-  constexpr uint64_t kFirst = 16;  // over a quorum, the servers may have different ones
+  constexpr uint64_t kFirst = 16;  // the servers of a quorum may have different ones
   return inspect_in_batches(session, names, kFirst, {});
 }
 
-// A page without names of locks costs nothing: the server may hold a hundred million other keys.
+// A page without names of locks costs nothing, because the server may have a hundred million other
+// keys.
 Result<AllNames> all_names(Session& session, ListedNames listed, const Progress& progress) {
   NameListing listing(session, listed);
   std::vector<Error> missing;
   std::string cursor, seen;
   uint64_t pages = 0;
   do {
-    // A server has at most 2^32 keys, of which a page goes over a thousand.
+    // A server has at most 2^32 keys, and a page covers more than a thousand.
     constexpr uint64_t kMostPages = 4'294'968;
     if ((pages > 0 && cursor == seen) || pages == kMostPages) {
       return Error{ErrorKind::unavailable,
                    util::format("{}: SCAN does not end: cursor {} after {} pages",
                                 session.store().server(), cursor, pages)};
     }
-    // A cycle of any length meets the cursor of its last power of two.
+    // A cycle of any length reaches the cursor of its last power of two.
     if (std::has_single_bit(++pages)) seen = cursor;
     auto page = session.ask([&](auto& store) { return store.list_names(cursor); });
     if (!page) {

@@ -26,7 +26,8 @@ std::optional<pid_t> pid_choice(const Choices& choices) {
   return number ? std::optional(static_cast<pid_t>(*number)) : std::nullopt;
 }
 
-// A process that ends with the acquisition would release the lock before the caller uses it.
+// Rejects a process that exits together with the acquisition, which would release the lock before
+// the caller uses it.
 Status check_outlives_us(pid_t pid) {
   const bool is_rlock = pid == getpid();
   if (!is_rlock && !util::collects_our_output(pid)) return Done{};
@@ -37,7 +38,7 @@ Status check_outlives_us(pid_t pid) {
       pid, is_rlock ? "rlock itself" : "only the substitution $( )"));
 }
 
-// A lease of the default length could end in the middle of the steps.
+// There is no default, because a lease of a default length could expire in the middle of the steps.
 Result<Millis> lease_length(const Choices& choices, std::optional<pid_t> renew_while) {
   const auto ttl = choices.duration(Opt::ttl);
   if (!ttl && !renew_while) {
@@ -46,7 +47,7 @@ Result<Millis> lease_length(const Choices& choices, std::optional<pid_t> renew_w
   return ttl.value_or(kDefaultTtl);
 }
 
-// The messages of a lock that is renewed while process `pid` lives. Each is an error.
+// The messages about a lock that is renewed while process `pid` lives. Each is an error.
 class NoticeText {
  public:
   NoticeText(const std::string& name, const std::string& server, pid_t pid)
@@ -124,7 +125,7 @@ Report report_not_acquired(const run::RunOutcome& outcome, const MessageContext&
           code};
 }
 
-// Releases the lock: the caller did not learn its owner.
+// Releases the lock, because the caller did not learn its owner id.
 Error released_after(Error error, const run::Plan& plan, const run::HeldLock& held_lock,
                      Session& session) {
   const lock::ReleaseCall call{plan.claim.name, held_lock.owner};

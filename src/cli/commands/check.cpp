@@ -34,7 +34,7 @@ Result<CheckSettings> check_settings(const Invocation& invocation) {
   return settings;
 }
 
-// `|` ends the text of a plugin.
+// Removes `|`, which ends the text of a plugin.
 Report print_verdict(Verdict verdict, std::string text, const std::string& performance = {}) {
   std::replace(text.begin(), text.end(), '|', '/');
   const auto word =
@@ -48,7 +48,7 @@ Millis since(lock::ServerTime now, lock::ServerTime then) {
   return std::max(Millis(0), Millis(now.ms - then.ms));
 }
 
-// What is wrong, the worst first.
+// The problems, the worst first.
 struct Findings {
   Verdict verdict = Verdict::ok;
   std::string text{};
@@ -59,7 +59,7 @@ struct Findings {
   }
 };
 
-// A closure excuses what is missing because of it: a success, and an end of the wait.
+// A closure excuses what is missing because of it: a success, and the end of a wait.
 Findings findings_of(const CheckSettings& settings, const lock::Snapshot& lock) {
   Findings findings;
   const Verdict lesser = settings.critical ? Verdict::critical : Verdict::warning;
@@ -159,7 +159,7 @@ Result<Report> check_command(const Invocation& invocation) {
   const LockView lock{settings.name.text(), std::move(snapshot)};
   const std::string name = in_quotes(lock.name) + ": ";
   if (!is_known(lock)) {
-    // A job that is to succeed in time, and whose timer never started it, is an outage.
+    // If a job must succeed in time, and its timer never started it, that is an outage.
     return print_verdict(settings.within ? Verdict::critical : Verdict::unknown,
                          name + "never held, or not within 30 days");
   }

@@ -1,5 +1,5 @@
-// The completion scripts of the shells, which are made from templates and the table of options, and
-// the names of locks that they ask for.
+// The shells' completion scripts, which are made from templates and the table of options, and the
+// names of locks that they ask for.
 #include <signal.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -29,7 +29,7 @@ std::string spaced(std::string_view alternatives) {
   return out;
 }
 
-// The operands of a command, as its usage says: one of these forms, or `a|b|c`.
+// The operands of a command, taken from its usage: one of these forms, or `a|b|c`.
 constexpr std::string_view kNameAndCommand = "NAME -- COMMAND", kNames = "NAME...", kName = "NAME";
 std::string_view operands_of(const CommandRow& command) {
   const std::string_view usage = command.usage.substr(0, command.usage.find('\n'));
@@ -40,7 +40,7 @@ std::string_view operands_of(const CommandRow& command) {
   return last == "[options]" ? std::string_view() : last;
 }
 
-// What fish and zsh offer for the value of an option. bash's script reads the metavar itself.
+// What fish and zsh offer for the value of an option. The bash script reads the metavar itself.
 struct ValueForms {
   std::string fish;
   std::string zsh;
@@ -70,7 +70,8 @@ std::string bash_row(const OptionRow& row) {
   return util::format("'{} {}'\n", util::joined(spellings(row), ","), metavar);
 }
 
-// Statements that add the wanted options to the lists of a script: those that -h lists to `common`.
+// Statements that add the wanted options to the lists of a script: options that -h lists go to
+// `common`.
 template <class Wanted, class ToRow>
 std::string additions(std::string_view indent, Wanted wanted, ToRow to_row) {
   std::string out;
@@ -86,7 +87,7 @@ std::string additions(std::string_view indent, Wanted wanted, ToRow to_row) {
   return out;
 }
 
-// A branch of _rlock_rows: the wanted ones of the options that not every command has.
+// A branch of _rlock_rows: the wanted options among those that not every command has.
 template <class Wanted>
 std::string bash_rows(std::string_view command, Wanted wanted) {
   auto listed = [&](const OptionRow& row) { return row.commands != kEveryCommand && wanted(row); };
@@ -104,14 +105,14 @@ std::string bash_completion() {
     holes["operands"] +=
         util::format("    {}) operands='{}' ;;\n", command.name, operands_of(command));
   }
-  // Before the command word.
+  // Options before the command word.
   holes["options"] +=
       bash_rows("*", [](const OptionRow& row) { return row.section == Section::general; });
   return fill_template(kBashTemplate, holes).value();
 }
 
-// Patterns of the options whose value is the next word: `run --wait` and, since letters may be
-// joined, `run -*w`.
+// Adds patterns of the options whose value is the next word: `run --wait` and, because letters may
+// be joined, `run -*w`.
 void add_patterns(Holes& holes, std::string_view command, const OptionRow& row) {
   auto add = [&](const char* hole, const std::string& option) {
     std::string& list = holes[hole];
@@ -181,7 +182,7 @@ std::string fish_completion() {
   return fill_template(kFishTemplate, holes).value();
 }
 
-// For a spec of _arguments within single quotes.
+// Escapes text for a spec of _arguments within single quotes.
 std::string zsh_description(std::string_view text) {
   std::string out;
   for (char c : escaped(text, "\\[]:")) {
@@ -190,8 +191,8 @@ std::string zsh_description(std::string_view text) {
   return out;
 }
 
-// `-w+`: the value may be in the same word; `--wait=`: also after an equals sign; `--supersede=-`:
-// there alone.
+// The spec of an option for zsh. `-w+`: the value may be in the same word; `--wait=`: it may also
+// follow an equals sign; `--supersede=-`: it may only follow one.
 std::string zsh_option(const OptionRow& row, std::string_view help) {
   const std::string letter = util::format("-{}{}", row.letter, row.takes_value() ? "+" : "");
   const char* joint = row.value_optional ? "=-" : row.takes_value() ? "=" : "";
@@ -234,7 +235,7 @@ std::string zsh_completion() {
   return fill_template(kZshTemplate, holes).value();
 }
 
-// The whole completion script; nothing for another shell.
+// The whole completion script; nullopt for another shell.
 std::optional<std::string> completion_script(std::string_view shell) {
   if (shell == "bash") return bash_completion();
   if (shell == "zsh") return zsh_completion();
@@ -242,12 +243,13 @@ std::optional<std::string> completion_script(std::string_view shell) {
   return std::nullopt;
 }
 
-// Somebody pressed TAB and is waiting: a completion never takes longer, whatever the server does.
+// A user has pressed TAB and is waiting, so a completion never takes longer, whatever the server
+// does.
 constexpr Millis kTotalTimeout{200};
 constexpr Millis kRequestTimeout{150};
 constexpr size_t kMostNames = 1000;
 
-// Name resolution and the file system have no time limit of their own.
+// A timer, because name resolution and the file system have no time limits of their own.
 void exit_silently_after(Millis timeout) {
   struct sigaction action {};
   action.sa_handler = [](int) { _exit(kSuccess); };
@@ -261,19 +263,19 @@ void exit_silently_after(Millis timeout) {
   setitimer(ITIMER_REAL, &timer, nullptr);
 }
 
-// A name that a terminal can show, and that is not taken for an option when it is typed.
+// Whether a terminal can show the name, and a shell would not mistake it for an option.
 bool can_be_offered(const std::string& name) {
   return lock::LockName::parse(name) && util::printable(name) == name && name.front() != '-';
 }
 
-// As many names as arrive in time: of all locks, or of those that are held.
+// As many names as arrive in time: of all locks, or only of held ones.
 std::set<std::string> read_names(lock::LockInspector& inspector, bool only_held) {
   lock::SystemPoller poller;
   const TimePoint deadline = poller.now() + kRequestTimeout;
   auto finish = [&](auto request) {
     return lock::finish(poller, std::move(request), deadline, inspector.server());
   };
-  // Of a page with locks that are held, waited for, or were until a moment ago.
+  // Filters a page with locks that are held, waited for, or were until a moment ago.
   auto held = [&](const std::vector<std::string>& in_use) {
     std::vector<lock::InspectCall> calls;
     for (const std::string& text : in_use) {
@@ -303,8 +305,8 @@ std::set<std::string> read_names(lock::LockInspector& inspector, bool only_held)
   return names;
 }
 
-// `words` are those typed before the name, which may set the server and the prefix. Errors are not
-// printed: they would garble the line that is being completed.
+// Prints names of locks. `words` are the words before the name, which may set the server and the
+// prefix. Prints no errors, because they would garble the line that is being completed.
 int print_names(std::span<const std::string> words) {
   exit_silently_after(kTotalTimeout);
   auto command_line = parse(words);
@@ -312,7 +314,7 @@ int print_names(std::span<const std::string> words) {
   if (invocation == nullptr) return kSuccess;
   auto configured = resolve(*invocation, system_getenv, default_config_files(system_getenv));
   if (!configured) return kSuccess;
-  // A TAB runs no program of the user's, which might keep running after the time limit.
+  // A TAB does not run a program of the user's, which might keep running after the time limit.
   if (invocation->choices.has(Opt::password_command)) return kSuccess;
   auto settings = connection_options(invocation->choices);
   if (!settings) return kSuccess;
@@ -327,7 +329,7 @@ int print_names(std::span<const std::string> words) {
   return print_result(lines);
 }
 
-// What the committed files are made from: a completion script, the public names, or the manual page
+// Prints the content of a committed file: a completion script, the public names, or the manual page
 // whose template is on stdin.
 int generate(std::string_view what) {
   if (auto script = completion_script(what)) return print_result(*script);

@@ -11,7 +11,7 @@
 #include "redis/net/url.hpp"
 #include "util/text.hpp"
 
-// `rlock config`: each setting of a run, and its source. It asks no server.
+// `rlock config`: each setting of a run, and its source. Does not connect to a server.
 namespace rlock::cli {
 namespace {
 
@@ -21,7 +21,7 @@ std::string_view source_text(Source source) {
   return util::to_string<Source::fallback>(source, {"option", "environment", "file", "default"});
 }
 
-// Those at the top of a configuration file first, then those of its table [run].
+// The rows at the top of a configuration file first, then those of its table [run].
 std::vector<const OptionRow*> shown_rows() {
   std::vector<const OptionRow*> rows;
   for (Section section : {Section::general, Section::command}) {
@@ -32,7 +32,7 @@ std::vector<const OptionRow*> shown_rows() {
   return rows;
 }
 
-// Empty: not set.
+// Empty if the setting is not set.
 std::string shown_value(const OptionRow& row, const Setting& setting) {
   if (setting.source == Source::fallback)
     return std::string(text_for(row, CommandId::run).fallback);

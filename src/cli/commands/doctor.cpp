@@ -45,7 +45,7 @@ std::string check_line(const Check& check) {
   return line;
 }
 
-// Never a fault: few runs need it.
+// Never a failure, because few runs need containment.
 Check contain_check(run::Contain how) {
   const bool as_user = how == run::Contain::as_user;
   auto contained = run::try_to_contain(how);
@@ -68,17 +68,17 @@ struct Host {
   Check contain_user = contain_check(run::Contain::as_user);
 };
 
-// What concerns all servers.
+// Checks that concern all servers.
 struct Whole {
-  std::optional<Check> independence{};  // of several
-  std::optional<Check> deadlocks{};     // of one; none where it is not fit to be asked
+  std::optional<Check> independence{};  // with several servers
+  std::optional<Check> deadlocks{};     // with one server; nullopt if that cannot be asked
 };
 
 // The origins of the settings of the connection.
 struct Places {
   std::string url{};
   std::optional<std::string>
-      password{};                      // that is sent to the server of the URL; none: no password
+      password{};  // the origin of the password for the server in the URL; nullopt: no password
   std::vector<std::string> ignored{};  // a sentence for each setting that is not used
 };
 
@@ -160,7 +160,7 @@ Result<std::vector<LockView>> locks_in_use(Session& session) {
   return locks;
 }
 
-// Runs that wait for each other. Nothing over a quorum, whose locks are not looked at for this.
+// Whether runs wait for each other. nullopt for a quorum, whose locks are not checked for this.
 std::optional<Check> deadlocks(redis::OpenOptions options) {
   constexpr const char* kCheck = "deadlocks";
   if (options.urls.size() > 1) return std::nullopt;
@@ -175,7 +175,7 @@ std::optional<Check> deadlocks(redis::OpenOptions options) {
                "stop one of these runs, or break a lock with rlock force-unlock"};
 }
 
-// Examines each target of the URLs and checks what it finds there.
+// Examines each target of the URLs and checks the result.
 class Doctor {
  public:
   Doctor(const redis::OpenOptions& options, const lock::LeaseMonitor::Settings& lease)
@@ -228,7 +228,7 @@ class Doctor {
   }
 
   const redis::OpenOptions& options_;
-  const lock::LeaseMonitor::Settings lease_;  // of a run with the same settings
+  const lock::LeaseMonitor::Settings lease_;  // the lease of a run with the same settings
   redis::ServerKind kind_ = redis::ServerKind::single;
   std::vector<redis::ServerReport> reports_;
   std::vector<Diagnosis> diagnoses_;

@@ -22,7 +22,7 @@ namespace {
 using redis::ServerKind;
 using redis::ServerReport;
 
-// The advice if the quorum, or the comparison of servers, lacks what these would say.
+// The advice if the quorum, or the comparison of servers, lacks the replies to these commands.
 constexpr const char* kAllowInfo = "allow this user to run INFO and CONFIG GET (+info +config|get)";
 
 struct Version {
@@ -36,7 +36,7 @@ std::string address_of(const redis::Endpoint& server) {
   return util::shell_quoted(server.host + ":" + std::to_string(server.port));
 }
 
-// Changes the settings ("NAME VALUE") so that they outlast a restart of the server.
+// Changes the settings ("NAME VALUE") in such a way that they survive a restart of the server.
 std::string config_set(const ServerReport& report, std::initializer_list<const char*> settings) {
   std::string text;
   for (const char* setting : settings) {
@@ -50,14 +50,15 @@ std::string config_set(const ServerReport& report, std::initializer_list<const c
   return text + comment(report.server, "until the server restarts: it has no configuration file");
 }
 
-// Adds to the rights of rlock's user, and takes none away: an administrator may log in as the same.
+// Adds to the permissions of rlock's user and removes none, because an administrator may use the
+// same user.
 std::string acl_remedy(const ServerReport& report) {
   const std::string& user = report.server.user;
   std::string words = "ACL SETUSER " + util::shell_quoted(user.empty() ? "default" : user);
   std::istringstream rule(
       redis::least_acl(report.use.prefix, report.use.kind, report.use.replicas));
   for (std::string word; rule >> word;) {
-    // A server refuses a pattern for a user who may use every key.
+    // A server refuses a pattern of keys for a user with access to every key.
     const bool missing_keys = word.starts_with('~') && report.keys_denied;
     if (missing_keys || word.starts_with('+')) words += " " + util::shell_quoted(word);
   }
@@ -103,7 +104,7 @@ MaybeFinding reachable(const ServerReport&) {
 }
 
 // The first release of each branch in which Lua scripts cannot escape their sandbox (CVE-2025-49844
-// and similar). Branches without a release are left to the distributions that maintain them.
+// and similar). Branches without such a release are left to the distributions that maintain them.
 constexpr Version kFixedRedis[] = {{6, 2, 20}, {7, 2, 11}, {7, 4, 6},
                                    {8, 0, 4},  {8, 2, 2},  {8, 6, 3}};
 constexpr Version kFixedValkey[] = {{7, 2, 11}, {8, 0, 6}, {8, 1, 4}};
@@ -114,7 +115,7 @@ bool has_known_vulnerability(const Version& version, std::span<const Version> ta
   });
 }
 
-// Other servers that speak the Redis protocol, by the field of INFO that identifies them.
+// Other servers that speak the Redis protocol, with the field of INFO that identifies them.
 constexpr std::pair<const char*, const char*> kOtherServers[] = {
     {"dragonfly_version", "Dragonfly "},
     {"garnet_version", "Garnet "},
@@ -149,12 +150,12 @@ MaybeFinding version(const ServerReport& report) {
   return ok(name);
 }
 
-// What rlocks that share the server must have in common.
+// The form, which all rlocks that share the server must have in common.
 MaybeFinding form(const ServerReport& /*report*/) {
   return ok(util::format("this rlock stores locks in form {}", redis::stored_form()));
 }
 
-// Nothing unless the ACL denies them.
+// nullopt unless the ACL denies the keys.
 MaybeFinding keys(const ServerReport& report) {
   if (!report.keys_denied) return std::nullopt;
   return fail(util::format("this user may not use keys that begin with \"{}\": its ACL or --prefix "
@@ -204,7 +205,7 @@ MaybeFinding waiting(const ServerReport& report) {
               "allow BLPOP, or connect without the proxy in front of the server");
 }
 
-// Nothing if the URL names no database, or if the server keeps its databases apart.
+// nullopt if the URL names no database, or if the server keeps its databases apart.
 MaybeFinding databases(const ServerReport& report) {
   if (report.databases_error) {
     return warn("not tested: " + report.databases_error->text,
@@ -231,7 +232,7 @@ MaybeFinding role(const ServerReport& report) {
               "use the address of the master, or a redis+sentinel:// URL, which looks it up");
 }
 
-// Of a quorum's member.
+// For a member of a quorum.
 MaybeFinding counted(const ServerReport& report) {
   if (report.use.kind != ServerKind::quorum_member) return std::nullopt;
   if (!report.membership_error) return ok("the quorum counts this server");
@@ -248,7 +249,7 @@ MaybeFinding counted(const ServerReport& report) {
               "wait until then: a lock needs a majority of servers that are counted");
 }
 
-// Of a cluster's node.
+// For a node of a cluster.
 MaybeFinding moving_slots(const ServerReport& report) {
   constexpr size_t kMostShown = 8;
   if (report.use.kind != ServerKind::cluster_node) return std::nullopt;
@@ -323,7 +324,7 @@ Finding confirming_replicas(const ServerReport& report) {
   return ok(text);
 }
 
-// With --replicas, and where a replica is to become the master.
+// With --replicas, and if a replica is meant to become the master.
 MaybeFinding replicas(const ServerReport& report) {
   if (report.use.replicas > 0) return confirming_replicas(report);
   const ServerKind kind = report.use.kind;

@@ -69,7 +69,7 @@ MaybeFinding agreement(const GroupReport& report) {
   return warn(named, "a failover is under way, or a sentinel is cut off");
 }
 
-// Lets the user of a sentinel run what rlock runs there.
+// The command that allows the user of a sentinel what rlock runs there.
 std::string sentinel_remedy(const redis::Server& server) {
   const std::string& user = server.user;
   std::string words = "ACL SETUSER " + util::shell_quoted(user.empty() ? "default" : user);
@@ -81,7 +81,8 @@ std::string sentinel_remedy(const redis::Server& server) {
          comment(server, "at each sentinel; to keep it after a restart: SENTINEL FLUSHCONFIG");
 }
 
-// Whether a run knows of how many sentinels a majority is needed. Nothing if none answers.
+// Whether a run learns how many sentinels exist, of which it needs a majority. nullopt if none
+// answers.
 MaybeFinding counting(const GroupReport& report) {
   size_t answer = 0;
   for (const SentinelReport& one : report.sentinels) {
@@ -102,7 +103,7 @@ MaybeFinding counting(const GroupReport& report) {
   return ok(util::format("{} sentinels exist, by what they know of each other", report.existing));
 }
 
-// Nothing without a master, which is another failure.
+// nullopt without a master, which is another failure.
 MaybeFinding failover(const GroupReport& report) {
   constexpr const char* kCommand = "SENTINEL CKQUORUM";
   if (!report.master) return std::nullopt;
@@ -148,7 +149,7 @@ MaybeFinding slots(const ClusterReport& report) {
               "locks in the other slots cannot be acquired: redis-cli --cluster fix HOST:PORT");
 }
 
-// A failover needs some seconds more than its setting: for the votes, and until runs reach the new
+// How much longer a failover takes than its setting: for the votes, and until runs reach the new
 // master.
 constexpr Millis kVotes{5'000};
 
@@ -216,7 +217,7 @@ std::optional<Check> outage(const GroupReport& report, const lock::LeaseMonitor:
 std::optional<Check> outage(const ClusterReport& report,
                             const lock::LeaseMonitor::Settings& lease) {
   if (!report.node_timeout) return outage_not_tested(report.failures, "CONFIG GET");
-  // A node is asked at least every half of this time.
+  // Nodes ask each other at least every half of this time.
   return outage(lease, *report.node_timeout * 3 / 2 + kVotes,
                 util::format("cluster-node-timeout {}", report.node_timeout->count()));
 }

@@ -18,18 +18,18 @@
 namespace rlock::cli {
 namespace {
 
-// Which of the holders.
+// Which holders to break.
 struct OnlyHolder {};
 struct AllHolders {};
 using HolderChoice = std::variant<OnlyHolder, lock::Owner, lock::Token, AllHolders>;
 
-// What `rlock force-unlock` was asked for.
+// The request of `rlock force-unlock`.
 struct ForceSettings {
   lock::LockName name;
   HolderChoice target = OnlyHolder{};
   lock::ForceWhen when = lock::ForceWhen::confirmed;
   std::string note{};
-  bool any_format = true;  // other clients' locks are recognised by their shape
+  bool any_format = true;  // recognise other clients' locks by their keys
 };
 
 Status set_target(ForceSettings& settings, const Choices& choices) {
@@ -77,7 +77,7 @@ Error no_match(const ForceSettings& settings) {
                        in_quotes(settings.name.text()), typed_name(settings.name.text()))};
 }
 
-// The holders that the call would break, as they are now; empty if the lock is not held.
+// The present holders that the call would break; empty if the lock is not held.
 Result<std::vector<lock::Holder>> find_targets(const ForceSettings& settings, Session& session) {
   TRY(auto seen, inspect_holders(session, settings.name));
   std::vector<lock::Holder> holders = std::move(seen.holders);
@@ -91,10 +91,10 @@ Result<std::vector<lock::Holder>> find_targets(const ForceSettings& settings, Se
   return holders;
 }
 
-// What breaking a lock does to its holder, the worst last.
+// The effect of breaking a lock on its holder, the worst last.
 enum class Effect { cooldown_only, notified, unsupervised, not_notified, external };
 
-// What is asked before, and what is said when the lock was freed at once.
+// The question before, and the text after the lock was freed immediately.
 struct EffectRow {
   const char* asked;
   const char* freed;
@@ -161,7 +161,8 @@ Status confirm_break(const ForceSettings& settings, const std::vector<lock::Hold
                  "break " + in_quotes(settings.name.text()));
 }
 
-// A reply that was lost does not say again whom the call broke: they are as they were shown.
+// If a reply was lost, the repeated call does not report again whom it broke; they are as they were
+// shown.
 void add_broken_before(lock::Forced& forced, const std::vector<lock::Holder>& shown) {
   auto listed = [](const auto& owners, const std::string& owner) {
     return std::find(owners.begin(), owners.end(), owner) != owners.end();
@@ -173,7 +174,7 @@ void add_broken_before(lock::Forced& forced, const std::vector<lock::Holder>& sh
   }
 }
 
-// Only the holders that were shown are broken, even if the lock changes hands meanwhile or a
+// Breaks only the holders that were shown, even if the lock changes hands in the meantime or a
 // request is sent again. An owner's cool-down is broken by its owner id, too.
 Result<lock::ForceReply> force_together(const ForceSettings& settings,
                                         const std::vector<lock::Holder>& shown, Session& session) {
@@ -194,8 +195,8 @@ Result<lock::ForceReply> force_together(const ForceSettings& settings,
       session.server() + ": too many expired waiters to clean up; run the same command again"};
 }
 
-// The holders that were broken; if none was, why. Some hundreds at a time, in one step: the reply
-// to many would be refused for its size.
+// Returns the broken holders; if none was broken, why. Breaks some hundreds in one step, because
+// the reply to many would be refused for its size.
 Result<lock::ForceReply> force(const ForceSettings& settings,
                                const std::vector<lock::Holder>& shown, Session& session) {
   constexpr std::ptrdiff_t kAtOnce = 500;
@@ -261,16 +262,17 @@ Result<Report> report_reply(const ForceSettings& settings, const lock::ForceRepl
                 [=] { return forced_text(settings, forced, format); }};
 }
 
-// A lock that is not held in the native format may be another client's: a string or a hash that has
-// the shape of a lock and expires. Then the session becomes one of that format. It stays as it is
-// if this user may not read the key.
+// If a lock is not held in the native format, it may belong to another client: a string or a hash
+// that has the shape of a lock and expires. Then the session becomes one of that format. It stays
+// as it is if this user may not read the key.
 Status detect_format(Session& session, const ForceSettings& settings) {
   if (!settings.any_format) return Done{};
   TRY(auto native, inspect_holders(session, settings.name));
   if (!native.holders.empty()) return Done{};
   for (redis::Format format : {redis::Format::plain, redis::Format::redisson}) {
     auto other = session.in_format(format);
-    // Not every kind of server has every format: a cluster and a quorum do not have Redisson's.
+    // Not every kind of server supports every format: a cluster and a quorum do not support
+    // Redisson's.
     if (!other && other.error().kind == ErrorKind::usage) continue;
     if (!other) return std::move(other).error();
     auto seen = inspect_holders(*other, settings.name);
@@ -291,7 +293,8 @@ Report not_broken(const ForceSettings& settings, std::string text) {
           [text = std::move(text)] { return text; }};
 }
 
-// Of the key NAME, if it is no lock but keeps those from it whose locks are such keys; else empty.
+// The text about the key NAME, if it is not a lock but prevents programs from acquiring locks with
+// such keys; else empty.
 std::string other_programs_key(const ForceSettings& settings, const Session& session) {
   if (!settings.any_format) return {};
   auto plain = session.in_format(redis::Format::plain);
@@ -301,7 +304,7 @@ std::string other_programs_key(const ForceSettings& settings, const Session& ses
                       in_quotes(settings.name.text()), key);
 }
 
-// A lock without a holder may be a lock that no run can acquire.
+// A lock without a holder may still be a lock that no run can acquire.
 Result<Report> nothing_broken(const ForceSettings& settings, Session& session,
                               const Choices& choices) {
   TRY(auto seen, inspect_holders(session, settings.name));

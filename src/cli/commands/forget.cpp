@@ -13,7 +13,7 @@ Result<lock::ForgetCall> call_of(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
   TRY(auto name, only_name(invocation));
   TRY(auto key, once_key_choice(choices));
-  // A user who takes it for the KEY would forget everything.
+  // A user who mistakes --key for the KEY would forget everything.
   if (choices.is_flag(Opt::key) && !choices.has(Opt::cert)) {
     return usage("--key requires --cert, for TLS; to forget one KEY, use --once KEY");
   }

@@ -18,7 +18,7 @@ namespace rlock::cli {
 namespace {
 
 struct HistorySettings {
-  std::optional<lock::LockName> name;  // none: all locks
+  std::optional<lock::LockName> name;  // nullopt: all locks
   uint64_t runs = 20;
 };
 
@@ -38,7 +38,7 @@ Result<lock::HistoryRows> rows_of(const lock::LockName& name, uint64_t runs, Ses
   return session.ask([&](auto& store) { return store.history(name, rows_for(runs)); });
 }
 
-// `name`: none of all locks.
+// `name`: nullopt for all locks.
 std::string text_of(const std::optional<lock::LockName>& name, const History& history) {
   if (history.empty()) {
     return util::format("no runs {}are recorded\n",
@@ -48,7 +48,7 @@ std::string text_of(const std::optional<lock::LockName>& name, const History& hi
                        line_width(STDOUT_FILENO));
 }
 
-// `name`: none of all locks.
+// `name`: nullopt for all locks.
 Report report_of(const std::optional<lock::LockName>& name, const History& history, int code) {
   return {[=] { return history_json(name, history); }, [=] { return text_of(name, history); },
           code};

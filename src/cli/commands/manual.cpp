@@ -1,5 +1,5 @@
-// What a terminal shows of the help; rlock help --man: the manual page that is installed with this
-// program.
+// How a terminal shows the help; and rlock help --man, which shows the manual page that is
+// installed with this program.
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,7 +16,7 @@
 namespace rlock::cli {
 namespace {
 
-// The folder that this program is in, or "" if /proc does not say.
+// The folder of this program, or "" if /proc does not show it.
 std::string program_folder() {
   std::string path(PATH_MAX, '\0');
   const ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
@@ -24,7 +24,8 @@ std::string program_folder() {
   return path.substr(0, path.rfind('/') + 1);
 }
 
-// Below the prefix of the program, and where packages have it: the program may have been copied.
+// Searches below the prefix of the program, and then where packages install the page, because the
+// program may have been copied.
 std::string installed_page() {
   for (const std::string& prefix : {program_folder() + "../", std::string("/usr/")}) {
     for (const char* ending : {"", ".gz"}) {

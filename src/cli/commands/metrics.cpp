@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMostLocks = 1000;
 
-// Nothing where it is unknown: no line is printed then.
+// Returns nullopt if the value is unknown; then no line is printed.
 using Value = std::function<std::optional<std::string>(const lock::Snapshot&)>;
 
 struct Metric {
@@ -96,7 +96,7 @@ std::string of_server(bool up) {
                       up ? 1 : 0);
 }
 
-// The text format of Prometheus. `omitted`: how many locks there were no room for.
+// The text format of Prometheus. `omitted`: the number of locks for which there was no room.
 std::string metrics_text(const std::vector<LockView>& locks, uint64_t omitted) {
   std::string text = of_server(true);
   for (const Metric& metric : metrics()) {
@@ -114,8 +114,8 @@ std::string metrics_text(const std::vector<LockView>& locks, uint64_t omitted) {
 }
 
 struct MetricsSettings {
-  Selection locks{};                  // all: what is in use, or ran lately
-  std::optional<std::string> file{};  // none: stdout
+  Selection locks{};                  // if empty: locks that are in use, or were used lately
+  std::optional<std::string> file{};  // nullopt: stdout
 };
 
 Result<MetricsSettings> metrics_settings(const Invocation& invocation) {
@@ -171,8 +171,8 @@ Result<Collected> collect(Session& session, const MetricsSettings& settings) {
   return all;
 }
 
-// Others would miss a device or a pipe. A link is not followed either, because a user with write
-// access to its folder could have anything replaced.
+// Replacing a device or a pipe would take it away from other programs. A link is not followed
+// either, because a user with write access to its folder could have anything replaced.
 Status check_replaceable(const std::string& path) {
   struct stat info {};
   if (lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) return Done{};
@@ -184,7 +184,7 @@ Status check_replaceable(const std::string& path) {
 Result<Report> print_metrics(const std::string& text, const MetricsSettings& settings, int code) {
   if (!settings.file) return Report{.code = print_result(text, code)};
   TRY_STATUS(check_replaceable(*settings.file));
-  // The collector reads files whose names end in .prom.
+  // Writes under another name first: the collector reads only files whose names end in .prom.
   TRY_STATUS(util::replace_file(*settings.file, text));
   return Report{.code = code};
 }
@@ -207,7 +207,7 @@ Result<Report> metrics_command(const Invocation& invocation) {
   TRY(auto session, Session::open(invocation.choices));
   auto all = collect(session, settings);
   if (!all) {
-    // rlock_up in the file says it, and cron has nothing to mail.
+    // rlock_up in the file reports the outage, so cron has nothing to mail.
     const bool silent = settings.file && invocation.choices.has(Opt::quiet);
     return print_metrics(of_server(false), settings,
                          silent ? exit_code(all.error().kind) : print_error(all.error()));

@@ -1,4 +1,4 @@
-// The names that every later version keeps, for the list of them and for the test that compares it.
+// The names that every later version keeps, for their list and for the test that compares it.
 #include <algorithm>
 #include <cctype>
 
@@ -19,7 +19,7 @@ void add(Lines& out, std::string_view kind, std::string_view name, std::string_v
   out += util::format("{}\t{}{}{}\n", kind, name, since.empty() ? "" : "\t", since);
 }
 
-// The words that the metavar lists, without examples of numbers; nothing of a metavar like DUR.
+// The words that the metavar lists, without examples of numbers; empty for a metavar like DUR.
 std::vector<std::string_view> words_of(const OptionRow& row) {
   std::vector<std::string_view> words;
   if (row.kind() != ValueKind::word && !row.examples) return words;
@@ -30,7 +30,7 @@ std::vector<std::string_view> words_of(const OptionRow& row) {
   return words;
 }
 
-// A default that is a value, or several separated by commas: no explanation.
+// Adds a default that is a value, or several separated by commas, but not an explanation.
 void add_defaults(Lines& out, std::string_view option, std::string_view fallback) {
   if (fallback.find(' ') != fallback.npos) return;
   while (!fallback.empty()) {
@@ -60,7 +60,7 @@ std::string public_names() {
       if (row.applies_to(command.id)) add_option(out, command, row);
     }
   }
-  // The parser has these two without a row.
+  // The parser knows these two without a row.
   for (std::string_view word : {"help", "version"}) add(out, "command", word);
   for (const ExitCodeRow& row : exit_codes()) add(out, "exit-code", util::format("{}", row.code));
   for (std::string_view variable : command_variables()) add(out, "variable-of-command", variable);

@@ -17,7 +17,7 @@
 namespace rlock::cli {
 namespace {
 
-// What is done with one waiter: an owner, the beginning of one, or a position.
+// The change to one waiter, which is named by an owner id, the beginning of one, or a position.
 struct WaiterChange {
   Opt option;  // remove or first
   std::string waiter;
@@ -26,13 +26,13 @@ struct WaiterChange {
 };
 
 struct QueueSettings {
-  std::optional<lock::LockName> name;  // none: all locks
+  std::optional<lock::LockName> name;  // nullopt: all locks
   std::optional<WaiterChange> change;
 
   const lock::LockName& lock() const { return *name; }
 };
 
-// A few digits are a position; no listing has more waiters.
+// A number of a few digits is a position; no listing has more waiters.
 std::optional<uint64_t> position_in(std::string_view text) {
   constexpr size_t kMostDigits = 6;
   return text.size() <= kMostDigits ? util::parse_number<uint64_t>(text) : std::nullopt;
@@ -71,7 +71,7 @@ Result<QueueSettings> queue_settings(const Invocation& invocation) {
   return settings;
 }
 
-// Without an answer, and without enough successes, only the forecast is missing.
+// Only the forecast is missing if the server does not answer, or if there are not enough successes.
 std::vector<Millis> forecast(const lock::LockName& name, const lock::Snapshot& seen,
                              const std::vector<lock::Waiter>& waiters, Session& session) {
   constexpr uint64_t kRows = 100;
@@ -150,19 +150,19 @@ Result<Report> list_queues(Session& session) {
                 code};
 }
 
-// Whom --remove or --first means; nobody if no waiter fits.
+// The waiter that --remove or --first names; nullopt if none matches.
 Result<std::optional<lock::Waiter>> waiter_to_change(const QueueSettings& settings,
                                                      Session& session) {
   const std::string& text = settings.change->waiter;
   TRY(auto queue, inspect_queue(session, settings.lock()));
   auto& waiters = queue.waiters;
-  // Digits that are no position may begin an owner id.
+  // Digits that are not a position may begin an owner id.
   const auto position = position_in(text);
   if (position && *position <= waiters.size()) return std::optional(waiters[*position - 1]);
   std::erase_if(waiters, [&](const auto& waiter) { return !waiter.owner.starts_with(text); });
   if (waiters.size() == 1) return std::optional(waiters.front());
   if (waiters.empty()) {
-    // It may hold the lock by now.
+    // The owner may hold the lock already.
     auto whole = lock::Owner::parse(text);
     return whole ? std::optional(lock::Waiter{whole->text()}) : std::optional<lock::Waiter>();
   }
@@ -177,7 +177,7 @@ Result<std::optional<lock::Waiter>> waiter_to_change(const QueueSettings& settin
       waiters.size() > kShown ? ", …" : ""));
 }
 
-// `changed`: the owner that was removed or moved, if one was.
+// `changed`: the owner that was removed or moved, if any.
 std::string change_text(const QueueSettings& settings, const std::optional<std::string>& changed) {
   const bool removes = settings.change->option == Opt::remove;
   const std::string name = in_quotes(settings.lock().text());
@@ -197,7 +197,7 @@ std::string change_text(const QueueSettings& settings, const std::optional<std::
       removes ? "remove" : "move");
 }
 
-// JSON has the queue as it is now.
+// JSON has the present queue.
 Result<Report> report_change(const QueueSettings& settings,
                              const std::optional<std::string>& changed, Session& session,
                              const Choices& choices) {
@@ -211,7 +211,7 @@ Result<Report> report_change(const QueueSettings& settings,
   return report;
 }
 
-// holds: it was granted the lock by now.
+// holds: the waiter has been granted the lock in the meantime.
 Result<lock::MoveReply> change_queue(const QueueSettings& settings, const lock::Waiter& waiter,
                                      const lock::Owner& owner, Session& session,
                                      const std::string& note) {

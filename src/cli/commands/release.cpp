@@ -26,7 +26,7 @@ std::string how_ended(const lock::ReleaseReply& reply) {
   return "its lease has ended, or it never held the lock";
 }
 
-// The run's command would keep running next to the next holder.
+// Refuses, because the run's command would keep running next to the next holder.
 Error held_by_run(const LeaseId& lease, const lock::Holder& run, const Session& session) {
   return {ErrorKind::busy,
           util::format("{} at {} is {}; that run releases the lock when its command has ended; to "

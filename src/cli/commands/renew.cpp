@@ -23,12 +23,12 @@ struct RenewSettings {
   LeaseId lease;
   std::optional<Millis> ttl;
   lock::RenewCall call;
-  Millis left{0};  // of the lease before it is renewed
+  Millis left{0};  // of the lease before the renewal
   TimePoint asked_at{};
 };
 
-// The record of a lease that is restored. The process that runs the steps is known, but not whether
-// acquire had --hide-command.
+// The record of a restored lease. The process that runs the steps is known, but not whether acquire
+// had --hide-command.
 Record record_without_command() {
   Record record = own_record();
   record.pid = getppid();
@@ -53,10 +53,10 @@ Result<RenewSettings> renew_settings(const Invocation& invocation) {
   return RenewSettings{std::move(lease), ttl, std::move(call)};
 }
 
-// Fills in what only the server knows of a live lease: its mode, its end, and its ttl where --ttl
-// does not change it. Of a lease that is restored it knows nothing: such a lease becomes exclusive,
-// which is never wider than the old one, and needs --ttl, because a default might end between two
-// steps.
+// Fills in what only the server knows about a live lease: its mode, its end, and its ttl if --ttl
+// does not change it. The server knows nothing about a lease that has to be restored. Such a lease
+// becomes exclusive, which is never wider than the old mode, and needs --ttl, because a lease of a
+// default length might expire between two steps.
 Status complete_call(RenewSettings& settings, Session& session) {
   settings.asked_at = BootClock::now();
   TRY(auto seen, inspect_holders(session, settings.lease.name));
@@ -84,7 +84,7 @@ Status complete_call(RenewSettings& settings, Session& session) {
   return Done{};
 }
 
-// Without a token the server does not check whether somebody had the lock in between.
+// Without a token the server does not check whether another owner had the lock in between.
 std::string how_lost(const lock::Lost& lost, const std::optional<lock::PutBack>& put_back) {
   if (lost.how == lock::LostHow::unissued && put_back) {
     return util::format(
@@ -113,7 +113,7 @@ Renewed event_of(const RenewSettings& settings, lock::Renewal renewal) {
   return settings.left <= settings.call.ttl ? Renewed::renewed : Renewed::unchanged;
 }
 
-// At least so long: the request took a part of it.
+// The least time left: the request took a part of it.
 Millis left_now(const RenewSettings& settings) {
   const auto since = std::chrono::duration_cast<Millis>(BootClock::now() - settings.asked_at);
   return std::max(Millis(0), std::max(settings.call.ttl, settings.left) - since);

@@ -18,7 +18,7 @@
 namespace rlock::cli {
 namespace {
 
-// A log that cannot be written costs no run.
+// If the log cannot be opened, the run continues without it.
 std::optional<EventLog> open_log(const RunSettings& settings, const Session& session) {
   if (!settings.event_log) return std::nullopt;
   const lock::AcquireCall& claim = settings.plan.claim;
@@ -29,7 +29,7 @@ std::optional<EventLog> open_log(const RunSettings& settings, const Session& ses
   return std::nullopt;
 }
 
-// Only /proc shows what left the command's group. The kernel ends all that is contained.
+// Only /proc shows processes that left the command's group. The kernel kills contained processes.
 void warn_without_proc(const run::Plan& plan) {
   if (plan.contain != run::Contain::no || util::proc_is_ours()) return;
   print_message(util::format(
@@ -38,7 +38,7 @@ void warn_without_proc(const run::Plan& plan) {
       in_quotes(plan.claim.name.text())));
 }
 
-// What a server that remembers the grant of `token` knows of the time after it.
+// What a server that remembers the grant of `token` knows about the time after it.
 lock::LaterHolder since_grant(const lock::Snapshot& seen, lock::Token token, lock::Limit limit) {
   if (token.value == 0 || seen.last_grant < token) return lock::LaterHolder::unknown;
   if (seen.last_grant == token) return lock::LaterHolder::nobody;
@@ -46,7 +46,8 @@ lock::LaterHolder since_grant(const lock::Snapshot& seen, lock::Token token, loc
                                            : lock::LaterHolder::unknown;
 }
 
-// The lease ended while no server answered: asks who has the lock now, or had it since.
+// The lease expired while no server answered: asks which owner holds the lock now, or has held it
+// since.
 void find_new_holder(run::LeaseEnd& lease, const lock::AcquireCall& claim,
                      const RunObserver& observer, const Session& session) {
   constexpr Millis kTimeout{1000};
@@ -78,15 +79,15 @@ run::LeaseEnd* lost_lease(run::RunOutcome& outcome) {
   return reported && end->lost ? &*end->lost : nullptr;
 }
 
-// --fail-open: whether no server answered at all. A server that refuses, is not ready or has queued
-// this run has answered: somebody may hold the lock.
+// Whether no server answered at all, for --fail-open. A server that refuses, is not ready or has
+// queued this run has answered: another run may hold the lock.
 bool no_server_answered(const run::RunOutcome& outcome) {
   const auto* error = std::get_if<Error>(&outcome);
   return error != nullptr && error->kind == ErrorKind::unavailable &&
          error->retry == Retry::later && error->answered == Answered::no;
 }
 
-// Passes on what happens to the command, but no event of a lock that is not held.
+// Passes on events of the command, but not of a lock, because none is held.
 class UnlockedObserver final : public run::Observer {
  public:
   explicit UnlockedObserver(RunObserver& observer) : observer_(observer) {}
@@ -108,7 +109,7 @@ class UnlockedObserver final : public run::Observer {
   RunObserver& observer_;
 };
 
-// RLOCK_HELD stays: what it says of the runs around this one is still true.
+// RLOCK_HELD stays, because what it says about the outer runs is still true.
 std::vector<std::string> environment_without_lock(const run::HeldLock& held_lock) {
   return {"RLOCK_NAME",
           "RLOCK_OWNER",
@@ -128,7 +129,7 @@ class NeverReady final : public lock::Reply<lock::Wake> {
   Result<lock::Wake> take() override { return lock::Wake::slept; }
 };
 
-// No lock at all: grants everything and asks no server.
+// A store without a server: grants everything.
 class NoStore final : public lock::LockStore {
  public:
   lock::InFlight<lock::AcquireReply> acquire(const lock::AcquireCall&) override {
@@ -143,7 +144,7 @@ class NoStore final : public lock::LockStore {
   lock::InFlight<lock::CancelReply> cancel(const lock::CancelCall&) override {
     return lock::ready<lock::CancelReply>(lock::CancelReply::was_granted);
   }
-  // Never done: there is nobody to wake it.
+  // Never done, because nothing wakes it.
   lock::InFlight<lock::Wake> wait_for_wake(const lock::LockName&, const lock::Owner&,
                                            Millis) override {
     return std::make_unique<NeverReady>();

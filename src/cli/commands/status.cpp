@@ -21,9 +21,9 @@ namespace {
 struct StatusSettings {
   Selection locks{};
   std::optional<lock::Owner> owner{};
-  bool of_nobody = false;  // --owner is empty, as $RLOCK_OWNER is outside a run
+  bool of_nobody = false;  // --owner is empty, which is the value of $RLOCK_OWNER outside a run
   bool quiet = false;
-  bool json = false;  // which shows more of free locks
+  bool json = false;  // shows more about free locks
   bool all = false;   // also locks that are free
 };
 
@@ -61,11 +61,11 @@ bool counts_free(const StatusSettings& settings) {
 
 struct StatusResult {
   std::vector<LockView> locks{};
-  std::vector<Error> missing{};    // why other locks are not listed
-  std::optional<uint64_t> free{};  // how many more there are, all of them free
+  std::vector<Error> missing{};    // why other locks are missing
+  std::optional<uint64_t> free{};  // the number of locks that are not listed, all of them free
 };
 
-// How far a long listing is, in a line on the terminal that is erased at the end.
+// The progress of a long listing, in a line on the terminal that is erased at the end.
 class ListingProgress {
  public:
   explicit ListingProgress(const StatusSettings& settings)
@@ -110,12 +110,13 @@ Status add_listed(StatusResult& result, Session& session, const StatusSettings& 
       }));
   result.missing = std::move(all.missing);
   std::vector<lock::LockName> names;
-  std::vector<LockView> free_locks;  // by their keys: they need not be read
+  std::vector<LockView> free_locks;  // known by their keys: they need not be read
   lock::Snapshot unused;
   unused.known = true;
   for (const auto& [name, in_use] : all.names) {
     if (!settings.locks.lists(name)) continue;
-    // Of a quorum it is also shown which servers are silent, and JSON counts the runs of each.
+    // A quorum's locks are read to show which servers are silent, and JSON contains the counters of
+    // each lock.
     if (in_use || session.servers() > 1 || settings.json) {
       names.push_back(name);
     } else {
@@ -132,7 +133,7 @@ Status add_listed(StatusResult& result, Session& session, const StatusSettings& 
   return Done{};
 }
 
-// A key of another program that keeps everybody from the lock.
+// Adds a key of another program that prevents every run from acquiring the lock.
 void explain_key(LockView& lock, const Session& session, const lock::LockName& name) {
   if (!lock.snapshot) {
     Error error = lock.snapshot.error();
@@ -146,7 +147,7 @@ void explain_key(LockView& lock, const Session& session, const lock::LockName& n
   }
 }
 
-// The locks that are named, then those of the listing.
+// The named locks, then those of the listing.
 Result<StatusResult> collect_locks(Session& session, const StatusSettings& settings) {
   ListingProgress progress(settings);
   StatusResult result;
@@ -194,7 +195,7 @@ std::string text_of(const StatusResult& result, const StatusSettings& settings) 
   return text;
 }
 
-// The first name that is not known, at most: each costs a search of the server.
+// At most the first unknown name, because each costs a search of the server.
 std::span<const lock::LockName> names_of_no_lock(const StatusResult& result,
                                                  const StatusSettings& settings) {
   const auto& names = settings.locks.names;
@@ -222,7 +223,7 @@ int code_of(const StatusResult& result, const StatusSettings& settings) {
 
 Result<Report> status_command(const Invocation& invocation) {
   TRY(auto settings, status_settings(invocation));
-  // Whatever a server would say.
+  // The result does not depend on the server.
   if (settings.of_nobody && !settings.json) return Report{.code = kNotHeld};
   TRY(auto session, Session::open(invocation.choices));
   TRY(auto result, collect_locks(session, settings));

@@ -1,4 +1,4 @@
-// rlock stop-local: ends the private server of `local:`.
+// rlock stop-local: stops the private server of `local:`.
 #include "cli/commands/commands.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
@@ -10,7 +10,7 @@
 namespace rlock::cli {
 namespace {
 
-// For the URL `local:`, or where there is none.
+// For the URL `local:`, or if there is no URL.
 Result<redis::OpenOptions> local_settings(const Invocation& invocation) {
   if (!invocation.names.empty() || invocation.after_dashes) {
     return usage("stop-local takes no NAME: it ends the server of local:, with all of its locks");
@@ -37,7 +37,7 @@ std::string lock_user(const lock::LockName& name, const lock::Snapshot& lock) {
   return text + "waited for by " + (who.empty() ? "another client" : who);
 }
 
-// ErrorKind::busy while a lock is held or waited for.
+// ErrorKind::busy while a run holds or waits for a lock.
 Status check_locks_free(Session& session) {
   TRY(auto all, all_names(session, ListedNames::in_use));
   const auto names = selected(std::move(all.names));

@@ -1,4 +1,4 @@
-// `rlock watch`: on a terminal a screen, else a line of JSON for each change.
+// `rlock watch`: shows a screen on a terminal, and prints a line of JSON for each change elsewhere.
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -33,8 +33,8 @@ Result<Selection> watched_locks(const Invocation& invocation) {
   return watched;
 }
 
-// Drives what is in flight, or waits for the next request, until `most` at the latest. What has
-// changed, where a request is over.
+// Drives the request in flight, or waits for the next request, until `most` at the latest. Returns
+// the changes if a request has ended.
 std::optional<std::vector<Change>> advance(WatchClient& client, lock::Poller& poller,
                                            TimePoint most = TimePoint::max()) {
   const TimePoint until = std::min(client.due(), most);
@@ -58,14 +58,14 @@ bool has_reader_to_lose(int fd) {
   return fstat(fd, &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode));
 }
 
-// Whether nobody reads stdout any more.
+// Whether no process reads stdout any more.
 bool is_reader_gone() {
   pollfd out{STDOUT_FILENO, 0, 0};
   return has_reader_to_lose(STDOUT_FILENO) && poll(&out, 1, 0) > 0 &&
          (out.revents & (POLLERR | POLLHUP)) != 0;
 }
 
-// One line for each difference, until a signal ends us or the reader has gone.
+// Prints one line for each difference, until a signal comes or the reader has gone.
 int report_changes(WatchClient& client, const std::string& server, std::vector<Change> changes) {
   signal(SIGPIPE, SIG_IGN);
   auto poller = lock::SystemPoller::until_reader_is_gone(
@@ -86,7 +86,7 @@ int report_changes(WatchClient& client, const std::string& server, std::vector<C
   return kSuccess;
 }
 
-// The first reply within the connect timeout; later failures end nothing.
+// Awaits the first reply within the connect timeout; later failures do not end the command.
 Result<std::vector<Change>> first_contact(WatchClient& client, Millis connect_timeout) {
   lock::SystemPoller poller;
   const TimePoint give_up = poller.now() + connect_timeout;
@@ -99,19 +99,19 @@ Result<std::vector<Change>> first_contact(WatchClient& client, Millis connect_ti
   }
 }
 
-constexpr Millis kTick{1000};       // ages are in seconds
-constexpr Millis kReplyTime{200};   // while the server answers, its reply is what is drawn next
-constexpr Millis kEscapePause{50};  // the rest of a key's sequence comes at once
+constexpr Millis kTick{1000};       // ages are shown in seconds
+constexpr Millis kReplyTime{200};   // while the server answers, the next drawing shows its reply
+constexpr Millis kEscapePause{50};  // the rest of a key's sequence follows immediately
 constexpr uint64_t kWaitersRead = 128;
 
-// `watch` on a terminal: draws what the client has seen, and follows the keys.
+// `watch` on a terminal: draws what the client has read, and handles the keys.
 class WatchScreen {
  public:
   WatchScreen(WatchClient& client, WatchModel& model, std::string server, TerminalKind kind,
               Screen& screen)
       : client_(client), model_(model), server_(std::move(server)), kind_(kind), screen_(screen) {}
 
-  // Until q is typed (0), a signal comes, by which to end then, or the terminal is gone.
+  // Runs until q is typed (0), a signal comes, which is returned, or the terminal is gone.
   int loop() {
     lock::SystemPoller poller(screen_.signal_fd(), screen_.key_fd());
     while (true) {
@@ -173,7 +173,7 @@ class WatchScreen {
     was_lost_ = lost;
   }
 
-  // The exit code if the user wants to leave, as loop(); SIGHUP if the terminal is gone.
+  // The exit code if the user quits, as in loop(); SIGHUP if the terminal is gone.
   std::optional<int> follow_keys(TimePoint now) {
     auto bytes = screen_.read_keys();
     if (!bytes) return SIGHUP;
@@ -201,7 +201,7 @@ class WatchScreen {
   Cursor cursor_{};
   KeyReader keys_{};
   TimePoint escape_ends_{};
-  bool news_ = true;   // something has changed since the last lines
+  bool news_ = true;   // something has changed since the last drawing
   bool fresh_ = true;  // or the server has answered
   TimePoint drawn_at_{};
   bool was_lost_ = false;

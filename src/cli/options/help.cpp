@@ -21,17 +21,17 @@ bool is_hole_name(std::string_view name) {
   });
 }
 
-// By Group.
+// Titles by Group.
 constexpr std::string_view kGroups[] = {
     "Waiting for the lock",      "Running once", "Holders and lease",
     "Command and its processes", "Output",       "Storage"};
-// By Purpose.
+// Titles by Purpose.
 constexpr std::string_view kPurposes[] = {"Hold a lock", "Look at locks", "Operate locks",
                                           "Set up rlock"};
 constexpr size_t kWidth = 80;
 constexpr size_t kHelpColumn = 29;
 
-// Appends the words of `text`, wrapped; lines but the first are indented by `column`.
+// Appends the words of `text`, wrapped; all lines but the first are indented by `column`.
 void wrap(std::string& out, std::string_view text, size_t column) {
   size_t used = out.size() - (out.rfind('\n') + 1);
   bool first = true;
@@ -51,7 +51,7 @@ void wrap(std::string& out, std::string_view text, size_t column) {
   out += '\n';
 }
 
-// The value behind the spellings: ` DUR`, `[=N]`, or nothing.
+// The value after the spellings: ` DUR`, `[=N]`, or nothing.
 std::string value_shown(const OptionRow& row, const std::string& metavar) {
   if (!row.takes_value()) return {};
   return row.value_optional ? "[=" + metavar + "]" : " " + metavar;
@@ -82,7 +82,8 @@ struct OptionGroup {
   std::vector<const OptionRow*> rows;
 };
 
-// The options of a command, without the general ones: in groups if it has many, else in one.
+// The options of a command, without the general ones: in several groups if it has many options,
+// else in one.
 std::vector<OptionGroup> groups_of(CommandId command, HelpLength length) {
   const bool many = command == CommandId::run || command == CommandId::acquire;
   const bool in_groups = many && length == HelpLength::full;
@@ -129,7 +130,7 @@ std::string bold(std::string_view text) {
   return util::format("\\fB{}\\fR", roff_escaped(text));
 }
 
-// The option at the front of text, such as --wait; empty when there is none.
+// The option at the front of the text, such as --wait; empty if there is none.
 std::string_view option_at(std::string_view text) {
   constexpr std::string_view kOptionCharacters = "-abcdefghijklmnopqrstuvwxyz";
   if (!text.starts_with("--") || text.size() < 3 || text[2] == '-' || text[2] == ' ') return {};
@@ -204,7 +205,7 @@ std::optional<std::string> fill_template(std::string_view source, const Holes& h
     if (start == source.npos) return out;
     source.remove_prefix(start + 1);
     const size_t end = source.find('@');
-    // A shell's own @, as in "${words[@]}", is no hole.
+    // A shell's own @, as in "${words[@]}", is not a hole.
     if (end == source.npos || !is_hole_name(source.substr(0, end))) {
       out += '@';
       continue;

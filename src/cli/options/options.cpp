@@ -20,7 +20,7 @@ constexpr unsigned kCheck = bit(CommandId::check);
 constexpr unsigned kDoctor = bit(CommandId::doctor);
 constexpr unsigned kStopLocal = bit(CommandId::stop_local);
 
-// Fencing tokens, which are exact as JSON integers.
+// The greatest fencing token that is exact as a JSON integer.
 constexpr uint64_t kGreatestToken = (uint64_t{1} << 53) - 1;
 constexpr uint64_t kDay = 24 * 60 * 60 * uint64_t{1000};
 
@@ -29,7 +29,7 @@ constexpr OptionHead option(Opt id, std::string_view name, std::string_view meta
                             OptionExtras extras = {}) {
   return {extras, id, name, metavar, needed_by, commands, Section::command};
 }
-// Listed apart: of every command, unless `commands` names some.
+// A row of the general section: for every command, unless `commands` names some.
 constexpr OptionHead general(Opt id, std::string_view name, std::string_view metavar,
                              std::string_view needed_by, OptionExtras extras = {},
                              unsigned commands = kEveryCommand) {
@@ -271,7 +271,7 @@ constexpr OptionRow kOptions[] = {
      "the history must not list the runs. The last run decides. The counters of metrics, and the "
      "last success and failure in status and check, do not depend on it."},
 
-    // ---- of the commands that look at a lock or change one that is held ----
+    // ---- of the commands that show locks or change a held one ----
 
     {option(Opt::owner, "owner", "ID", "A SCRIPT THAT LOCKS ITSELF",
             kRenew | kRelease | kStatus | kForce, {.common = true}),
@@ -456,7 +456,7 @@ constexpr OptionRow kOptions[] = {
      "print the version"},
 };
 
-// Where commands share an option whose meaning differs between them.
+// The texts of options whose meaning differs between commands.
 struct PerCommandText {
   struct {
     Opt id;

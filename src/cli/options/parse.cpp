@@ -21,7 +21,7 @@ bool is_option(std::string_view word) {
   return word.size() > 1 && word.front() == '-';
 }
 
-// How many words this option takes: two where its value is the next word.
+// The number of words of this option: two if its value is the next word.
 size_t word_count(std::string_view option) {
   if (option.starts_with("--")) {
     if (option.find('=') != option.npos) return 1;
@@ -55,7 +55,7 @@ std::string suggestion_text(std::string_view word, std::span<const std::string_v
 }
 
 Error unknown_command(const std::string& word, bool has_dashes = false) {
-  // What people who come from other programs type.
+  // Words that users of other programs type.
   constexpr std::pair<std::string_view, std::string_view> kMeant[] = {
       {"ls", "rlock status"},
       {"list", "rlock status"},
@@ -86,7 +86,7 @@ Error unknown_command(const std::string& word, bool has_dashes = false) {
                             suggestion_text(word, names, ""), see_help("")));
 }
 
-// What flock(1) has under another name, or does not need here.
+// The advice for an option that flock(1) spells differently, or that rlock does not need.
 std::optional<std::string_view> flock_hint(std::string_view option) {
   constexpr std::string_view kExclusive = "a lock is exclusive unless --shared or --slots is given";
   constexpr std::string_view kClosed =
@@ -152,7 +152,8 @@ Error to_usage_error(const CLI::ParseError& error, const CommandRow& command) {
                             see_help(command.name)));
 }
 
-// Whether one of the words may name this option: a value that looks like it does no harm.
+// Whether one of the words may name this option. A value that only looks like the option is
+// harmless.
 bool is_mentioned(const OptionRow& row, const Words& words) {
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
     if (!is_option(word)) return false;
@@ -161,9 +162,8 @@ bool is_mentioned(const OptionRow& row, const Words& words) {
   });
 }
 
-// Registers only those options of the command that are mentioned: each one costs start-up time.
-// Values are read from results(), since CLI11's conversions give a meaning to some texts ("{}",
-// "[a,b]").
+// Registers only the mentioned options of the command, because each one costs start-up time. Reads
+// values from results(), because CLI11's conversions interpret some texts ("{}", "[a,b]").
 using Registered = std::vector<std::pair<Opt, CLI::Option*>>;
 
 Registered register_options(CLI::App& app, CommandId command, const Words& words) {
@@ -189,15 +189,15 @@ const OptionRow* optional_value_row(const std::string& word) {
   return row != nullptr && row->value_optional ? row : nullptr;
 }
 
-// Whether `word` looks like the value of such an option, and not like the name of a lock.
+// Whether `word` looks like a value of such an option, and not like the name of a lock.
 bool looks_like_value(const OptionRow& row, const std::string& word) {
   if (row.id == Opt::contain) return word == row.metavar;
   return !word.empty() && util::leading_digits(word) == word;
 }
 
-// CLI11 takes the next word for the value of `--reason=`, and for that of `--supersede`, which has
-// its value behind an equals sign or the one of a flag: `--supersede 9` would take a lock named
-// "9".
+// CLI11 takes the next word for the value of `--reason=` and of `--supersede`. But the value of
+// `--supersede` follows an equals sign, or is that of a flag: `--supersede 9` would take a lock
+// named "9".
 Result<Words> separate_values(std::span<const std::string> words) {
   Words out;
   for (size_t i = 0; i < words.size(); ++i) {
@@ -220,7 +220,7 @@ Result<Words> separate_values(std::span<const std::string> words) {
   return out;
 }
 
-// `rest` is what CLI11 did not parse: names, and options that this command does not have.
+// `rest` contains what CLI11 did not parse: names, and options that this command does not have.
 Result<Words> collect_names(const Words& rest, const CommandRow& command, bool shell_text) {
   bool forgot_dashes = false;
   for (size_t i = 0; i < rest.size(); ++i) {
@@ -236,7 +236,7 @@ Result<Words> collect_names(const Words& rest, const CommandRow& command, bool s
   return rest;
 }
 
-// -h, also among other letters, or --help.
+// For --help, or -h, even among other letters.
 HelpLength help_length(std::span<const std::string> words) {
   const bool full = std::find(words.begin(), words.end(), "--help") != words.end();
   return full ? HelpLength::full : HelpLength::brief;
@@ -249,7 +249,7 @@ Result<CommandLine> read_options(const CommandRow& command, Words words,
   app.set_help_flag();
   app.allow_extras();
   Registered registered = register_options(app, command.id, words);
-  std::reverse(words.begin(), words.end());  // as CLI11 wants them
+  std::reverse(words.begin(), words.end());  // CLI11 wants them in this order
   try {
     app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
@@ -316,7 +316,7 @@ Result<CommandLine> parse_help(std::span<const std::string> words) {
   return unknown_topic(topic);
 }
 
-// Whether an option that only `run` and its kin have comes before the command, as with flock.
+// Whether an option that only `run` and `acquire` have comes before the command, as with flock.
 bool begins_as_run(std::span<const std::string> options_before) {
   return std::any_of(options_before.begin(), options_before.end(), [](std::string_view word) {
     if (!is_option(word)) return false;
@@ -399,7 +399,8 @@ std::optional<std::string_view> suggestion(std::string_view word,
   std::optional<std::string_view> best;
   size_t least = 1 + std::max<size_t>(1, word.size() / 3);
   for (std::string_view candidate : candidates) {
-    // The beginning of a word counts as one slip: --conflict for --conflict-exit-code.
+    // A word that is the beginning of a candidate counts as one slip: --conflict for
+    // --conflict-exit-code.
     bool begun = word.size() >= 2 && candidate.starts_with(word);
     size_t distance = begun ? 1 : edit_distance(word, candidate);
     if (distance >= least) continue;

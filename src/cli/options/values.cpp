@@ -119,7 +119,7 @@ Result<Millis> time_left(Opt id, const std::string& text, int64_t now) {
     date.tm_sec = 0;
     const char* end = strptime(digits.c_str(), form, &date);
     tm real = date;
-    timegm(&real);  // the 30th of February becomes a day in March
+    timegm(&real);  // makes a day in March from the 30th of February
     const bool whole = end != nullptr && *end == '\0';
     return whole && real.tm_mday == date.tm_mday ? std::optional(date) : std::nullopt;
   };

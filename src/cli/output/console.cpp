@@ -19,9 +19,9 @@
 namespace rlock::cli {
 namespace {
 
-// The same pipe or terminal through a file description of our own: O_NONBLOCK on the caller's would
-// affect every process that shares it. Files do not block; sockets cannot be opened in this way and
-// are only polled.
+// Opens the same pipe or terminal with its own file description, because O_NONBLOCK on the caller's
+// description would affect every process that shares it. Files do not block. Sockets cannot be
+// opened in this way and are only polled.
 util::Fd open_nonblocking(int fd) {
   struct stat info {};
   if (fstat(fd, &info) != 0 || !(S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode))) return {};
@@ -49,7 +49,7 @@ int write_all(int fd, std::string_view text) {
 }
 
 size_t write_within(int target, std::string_view text, Millis bound) {
-  // A terminal or pipe that polls writable takes this much at once.
+  // A terminal or pipe that polls writable accepts this much immediately.
   constexpr size_t kChunk = 512;
   const util::SignalBlock blocked(SIGTTOU);
   util::Fd own = open_nonblocking(target);
@@ -64,7 +64,8 @@ size_t write_within(int target, std::string_view text, Millis bound) {
   return written;
 }
 
-// JOURNAL_STREAM is inherited by programs whose stderr is another one. [systemd.exec(5)]
+// Compares the device, because programs whose stderr is another one inherit JOURNAL_STREAM.
+// [systemd.exec(5)]
 bool stderr_is_journal() {
   const char* stream = std::getenv("JOURNAL_STREAM");
   struct stat info {};
@@ -89,13 +90,14 @@ void print_message(std::string_view message, Weight weight) {
 std::string message_line(std::string_view message, Weight weight) {
   const bool warns = weight == Weight::warning || message.starts_with("warning: ");
   const bool marked = (warns || weight == Weight::error) && stderr_is_journal();
-  const char* priority = !marked ? "" : warns ? "<4>" : "<3>";  // as sd-daemon(3) says
+  const char* priority = !marked ? "" : warns ? "<4>" : "<3>";  // see sd-daemon(3)
   return util::format("{}rlock: {}\n", priority, message);
 }
 
 Status print(std::string_view text, WithoutReader without_reader) {
   if (text.empty()) return Done{};
-  // An inherited descriptor is not close-on-exec. A closed descriptor is /dev/null by now.
+  // An inherited descriptor is not close-on-exec. rlock has replaced a closed descriptor by
+  // /dev/null.
   const bool was_closed = (fcntl(STDOUT_FILENO, F_GETFD) & FD_CLOEXEC) != 0;
   const int error = was_closed ? EBADF : write_all(STDOUT_FILENO, text);
   if (error == 0 || (error == EPIPE && without_reader == WithoutReader::ignored)) return Done{};
@@ -153,7 +155,7 @@ Status confirm(const std::string& question, const std::string& what) {
   util::Fd terminal(interactive ? open("/dev/tty", O_RDONLY | O_CLOEXEC) : -1);
   if (!terminal) return Error{ErrorKind::usage, "not on a terminal: add --yes to " + what};
   write_stderr(question, Millis(1000));
-  // To the end of the line: the shell would run the rest of a long one.
+  // Reads to the end of the line, because the shell would run the rest of a long one.
   std::string answer;
   ssize_t n = 0;
   do {
@@ -161,7 +163,7 @@ Status confirm(const std::string& question, const std::string& what) {
     n = read(terminal.get(), part, sizeof part);
     if (n > 0) answer.append(part, static_cast<size_t>(n));
   } while ((n < 0 && errno == EINTR) || (n > 0 && !answer.ends_with('\n')));
-  if (n <= 0) write_stderr("\n", Millis(100));  // ^D leaves the cursor behind the question
+  if (n <= 0) write_stderr("\n", Millis(100));  // ^D leaves the cursor after the question
   bool yes = answer == "y\n" || answer == "Y\n" || answer == "yes\n" || answer == "YES\n";
   if (yes) return Done{};
   return Error{ErrorKind::busy, "not confirmed: nothing was changed"};

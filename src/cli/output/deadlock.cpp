@@ -10,9 +10,9 @@ namespace rlock::cli {
 namespace {
 
 constexpr size_t kMostSteps = 8;
-constexpr size_t kMostQueues = 32;  // that one look reads
+constexpr size_t kMostQueues = 32;  // the most queues that one search reads
 
-// A lock whose queue is to be read, and how the search came there.
+// A lock whose queue has to be read, and the path of the search to it.
 struct Step {
   Hold hold;
   std::vector<BlockedHolder> chain;
@@ -30,7 +30,7 @@ bool is_held_alone(const lock::Snapshot& seen, const Hold& hold) {
 
 }  // namespace
 
-// From the locks of `held` to those that their waiters hold, and so on.
+// Searches from the locks of `held` to those that their waiters hold, and so on.
 std::vector<BlockedHolder> find_deadlock(const ReadLock& read, const Hold& wanted,
                                          const std::vector<Hold>& held) {
   std::vector<Step> steps;

@@ -6,7 +6,7 @@
 #include "cli/output/messages.hpp"
 #include "util/text.hpp"
 
-// How the types of rlock are written. Null: none, or unknown.
+// How rlock's types are written. Null: none, or unknown.
 namespace nlohmann {
 
 template <class T>
@@ -34,7 +34,7 @@ struct adl_serializer<rlock::lock::ServerTime> {
   }
 };
 
-// Readers lose digits beyond 2^53, and rlock's scripts issue no such token.
+// Readers lose digits above 2^53, and rlock's scripts issue no such token.
 template <>
 struct adl_serializer<rlock::lock::Token> {
   template <class Json>
@@ -88,13 +88,14 @@ Json slots_json(const std::optional<lock::Limit>& limit) {
   return limit->value();
 }
 
-// Whether the holder renews the lease by itself; null where that is unknown, and for a cool-down.
+// Whether the holder renews the lease by itself; null if that is unknown, and for a cool-down.
 Json renewed_json(const lock::Holder& holder, const Record& record) {
   if (holder.since.ms == 0 || holder.state == lock::HolderState::cooldown) return {};
   return holder.responsive != lock::Responsive::no && record.renews;
 }
 
-// Null: the lease has no end, the format does not store it, or it is a cool-down.
+// left_ms is null if the lease does not expire; ttl_ms if the format does not store it, or for a
+// cool-down.
 Json holder_json(const lock::Holder& holder) {
   const Record record = decode_record(holder.record);
   return with_process({{"owner", owner_without_mark(holder)}, {"token", holder.token}}, record,
@@ -112,7 +113,7 @@ Json holder_json(const lock::Holder& holder) {
                        {"overdue_ms", overdue(holder)}});
 }
 
-// With the number of servers that have the lease.
+// Adds the number of servers that have the lease.
 Json quorum_holder_json(const lock::Holder& holder) {
   Json json = holder_json(holder);
   json["servers"] = holder.servers;
@@ -229,14 +230,14 @@ Json skips_json(const std::optional<lock::Skips>& skips) {
           {"user", last.user},    {"supersede", last.supersede}, {"asked", last.asked}};
 }
 
-// Who broke the lock, or the cool-down after the run, and why.
+// The operator who broke the lock, or the cool-down after the run, and the reason.
 Json broken_json(const std::string& note) {
   if (note.empty()) return {};
   const Record by = decode_record(note);
   return {{"host", by.host}, {"user", by.user}, {"reason", by.reason}, {"at", by.at}};
 }
 
-// Without an end where it was opened.
+// Has no end if the row is the opening of a lock.
 Json closing_json(const lock::Closing& closing) {
   const Record by = decode_record(closing.record);
   return {{"at", closing.at},

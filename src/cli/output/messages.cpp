@@ -16,7 +16,7 @@ std::string clipped(std::string_view text, size_t width) {
   return util::shortened(util::printable(text), width);
 }
 
-// `alice@web1`; the owner id where the record has neither user nor host.
+// `alice@web1`; the owner id if the record has neither user nor host.
 std::string holder_name(const Record& record, const std::string& owner) {
   std::string who = util::shortened(who_text(record), 60);
   if (!who.empty()) return who;
@@ -34,8 +34,8 @@ std::string time_phrase(const lock::Holder& holder, TimeStyle style) {
   return style == TimeStyle::duration || since.empty() ? text : text + ", since " + since;
 }
 
-// `, usually 4m, about 2m left`, of a run that is to end by itself. What is left is true only in a
-// line that is kept up to date.
+// `, usually 4m, about 2m left`, for a run that will end by itself. The remaining time is correct
+// only in a line that is kept up to date.
 std::string usual_phrase(const lock::Holder& holder, TimeStyle style, std::optional<Millis> usual) {
   const bool runs = holder.state == lock::HolderState::held && holder.since.ms != 0;
   if (!usual || !runs) return {};
@@ -44,7 +44,7 @@ std::string usual_phrase(const lock::Holder& holder, TimeStyle style, std::optio
   return util::format("{}, about {} left", text, util::format_rough_duration(*usual - holder.held));
 }
 
-// `, with the KEY "v17"`, `, for day 2026-11-21`; empty for a distance, which has no name.
+// `, with the KEY "v17"`, `, for day 2026-11-21`; empty for --once-within, which has no name.
 std::string work_phrase(const lock::Once& once) {
   if (once.kind == lock::OnceKind::within) return {};
   if (once.kind == lock::OnceKind::key) return ", with the KEY " + in_quotes(once.key);
@@ -71,7 +71,7 @@ std::string age_and_time(lock::ServerTime time, lock::ServerTime now) {
   if (at.empty()) return at;
   if (now.ms <= 0) return "at " + at;
   const Millis age{now.ms - time.ms};
-  const bool recent = age < std::chrono::seconds(1);  // or our clock is behind the server's
+  const bool recent = age < std::chrono::seconds(1);  // or this host's clock is behind the server's
   return util::format("{}, at {}", recent ? "just now" : util::format_rough_duration(age) + " ago",
                       at);
 }

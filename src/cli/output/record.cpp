@@ -23,7 +23,7 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kLongestCommand = 200;
 constexpr size_t kLongestText = 1000;
 constexpr size_t kMostHolds = 8;
-// Ten times what we write ourselves: more is not worth parsing.
+// Ten times as much as rlock writes; a longer record is not worth parsing.
 constexpr size_t kLongestRecord = 32 * 1024;
 
 struct TextField {
@@ -41,8 +41,8 @@ constexpr TextField kTexts[] = {{"host", &Record::host},
                                 {"processes", &Record::processes},
                                 {"moved", &Record::moved}};
 
-// An object: empty where the bytes are none. What is nested deeper than anything of ours is left
-// out, since the library writes JSON by recursion.
+// Parses an object; empty if the bytes are not one. Skips what is nested deeper than any record of
+// rlock, because the library writes JSON by recursion.
 Json parsed(std::string_view bytes) {
   if (bytes.size() > kLongestRecord) return Json::object();
   auto is_shallow = [](int depth, Json::parse_event_t, const Json&) { return depth < 8; };
@@ -90,7 +90,7 @@ std::vector<Hold> holds_at(const Json& json) {
   return holds;
 }
 
-// The longest front of `text` of at most `limit` bytes that does not split a character.
+// The longest front of `text` with at most `limit` bytes that does not split a character.
 std::string cut_at_character(std::string_view text, size_t limit) {
   if (text.size() <= limit) return std::string(text);
   size_t end = limit;
@@ -98,8 +98,8 @@ std::string cut_at_character(std::string_view text, size_t limit) {
   return std::string(text.substr(0, end));
 }
 
-// `user:***` of `user:password`. A lone word may be an access token and is masked whole, as is a
-// user with the password that marks a token; but over ssh it is a user name.
+// Makes `user:***` from `user:password`. A lone word may be an access token and is masked as a
+// whole, as is a user whose password marks a token; but over ssh a lone word is a user name.
 std::string masked(std::string_view userinfo, bool ssh) {
   const size_t end = userinfo.find_first_of(":/?#@");
   if (end == userinfo.npos) return ssh ? std::string(userinfo) : "***";
@@ -108,7 +108,7 @@ std::string masked(std::string_view userinfo, bool ssh) {
   return token ? "***" : std::string(userinfo.substr(0, end + 1)) + "***";
 }
 
-// A URL may have passwords behind its host, such as `sentinel_password=`.
+// A URL may have passwords after its host, such as `sentinel_password=`.
 std::string without_parameters(std::string_view url) {
   constexpr std::string_view kKey = "password=";
   std::string out;
@@ -120,9 +120,9 @@ std::string without_parameters(std::string_view url) {
   return out + std::string(url);
 }
 
-// Others can read the command in `status` and `history`. A password may contain an unescaped / or
-// @, so everything before the last @ of the word is masked: rather too much than a part of the
-// password. Returns at least the first `most` bytes.
+// Masks passwords, because others can read the command in `status` and `history`. A password may
+// contain an unescaped / or @, so everything before the last @ of the word is masked, which is
+// rather too much than a part of the password. Returns at least the first `most` bytes.
 std::string without_passwords(std::string_view text, size_t most) {
   constexpr std::string_view kScheme = "://";
   std::string out;
@@ -287,7 +287,7 @@ std::string command_text(const std::vector<std::string>& argv) {
   std::string text;
   for (const std::string& word : argv) {
     if (!text.empty()) text += ' ';
-    // The text is cut below anyway: do not copy a megabyte to keep 200 bytes.
+    // The text is shortened below, so this does not copy a megabyte to keep 200 bytes.
     std::string safe = without_passwords(word, kLongestCommand + 1);
     text += util::shell_quoted(std::string_view(safe).substr(0, kLongestCommand + 1));
     if (text.size() > kLongestCommand) break;

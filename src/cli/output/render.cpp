@@ -30,7 +30,7 @@ std::string who_or_dash(const Record& record) {
   return who.empty() ? "-" : who;
 }
 
-// Why it stands where it does in the queue, or stood there.
+// Why the run has, or had, its position in the queue.
 std::string place_remark(const Record& record) {
   const std::string number =
       record.supersede ? util::format("[number {}] ", *record.supersede) : std::string();
@@ -39,7 +39,7 @@ std::string place_remark(const Record& record) {
   return util::format("{}[urgent {}] ", number, util::format_duration(record.urgent));
 }
 
-// What the state of a holder does not say.
+// A remark that the state of a holder does not imply.
 std::string remark(const lock::Holder& holder) {
   if (holder.state == lock::HolderState::cooldown) {
     return util::format("[free in {}] ", left_text(holder));
@@ -63,7 +63,7 @@ std::string holder_text(const Record& record) {
                       record.pid ? pid_and_place(record) : pid_text(record));
 }
 
-// The holder's own limit: where limits differ, the smallest one applies.
+// The holder's own limit; if limits differ, the smallest one applies.
 std::string own_mode(const lock::Holder& holder) {
   const lock::Limit limit = holder.limit;
   if (limit.mode() == lock::Mode::exclusive) return {};
@@ -99,7 +99,7 @@ std::string time_or_dash(lock::ServerTime time) {
   return text.empty() ? "-" : text;
 }
 
-// The times come from the server and may have any value: the difference must not overflow.
+// The times come from the server and may have any value, so the difference must not overflow.
 Millis difference(lock::ServerTime from, lock::ServerTime to) {
   int64_t length = 0;
   if (__builtin_sub_overflow(to.ms, from.ms, &length)) length = 0;
@@ -122,7 +122,8 @@ std::optional<LocalTime> asked_at(const Record& record) {
   return record.asked ? parse_local_time(*record.asked) : std::nullopt;
 }
 
-// Hosts in several time zones do not mean the same day: then the offset of each run is shown.
+// Whether to show the offset of each run, because hosts in several time zones do not mean the same
+// day.
 enum class Zones { hidden, shown };
 Zones zones_in(const History& lines) {
   std::optional<long> first;
@@ -143,7 +144,7 @@ std::string zone_remark(const Record& record, Zones zones) {
   return util::format("[UTC{}] ", offset_text(asked->offset));
 }
 
-// The command, behind a remark on who broke its lock.
+// The command, after a remark on the operator who broke its lock.
 std::string command_of(const lock::Run& run, const Record& record, Zones zones) {
   const std::string command =
       zone_remark(record, zones) + place_remark(record) + record.command.value_or("");
@@ -153,8 +154,8 @@ std::string command_of(const lock::Run& run, const Record& record, Zones zones) 
                       by.empty() ? "by an operator" : by, command);
 }
 
-// One that died ran until its last renewal, at least; before the first, for less than the time
-// until that.
+// A run that died ran at least until its last renewal. If it died before the first renewal, it ran
+// for less than the time until that.
 std::string duration_of(const lock::Run& run) {
   if (run.renewed.ms <= 0) return span(run.since, run.until);
   const Millis first = timing::renew_interval(difference(run.renewed, run.until));
@@ -168,8 +169,8 @@ Cells run_cells(const lock::Run& run, Zones zones) {
           command_of(run, record, zones)};
 }
 
-// Shows the last of the skipped runs for all of them. Runs that found their work done are no skips
-// to the reader.
+// Shows the last of the skipped runs for all of them. For the reader, runs that found their work
+// done are not skips.
 Cells skip_cells(const lock::Skips& skips, Zones zones) {
   const Record record = decode_record(skips.record);
   const bool all_done = skips.done == skips.count;
@@ -193,7 +194,7 @@ Cells closing_cells(const lock::Closing& closing) {
           opened ? "opened" : "closed", who_or_dash(by), by.reason.value_or("")};
 }
 
-// `[silent 9s, no such process here] `, of a waiter that may be dead.
+// `[silent 9s, no such process here] `, for a waiter that may be dead.
 std::string life_remark(const lock::Waiter& waiter, const Record& record) {
   std::string text;
   if (waiter.silent > Millis(0)) text = "silent " + util::format_duration(waiter.silent);
@@ -226,7 +227,7 @@ class Details {
  public:
   explicit Details(size_t width) : width_(width) {}
 
-  // Nothing where the value is empty.
+  // Adds nothing if the value is empty.
   void add(std::string_view label, const std::string& value) {
     if (value.empty()) return;
     text_ += "  " + clipped_line(util::format("{:9}{}", label, value), width_ - 2);
@@ -253,7 +254,8 @@ std::string closure_text(const std::string& name, const lock::Snapshot& snapshot
   return text;
 }
 
-// By its last renewal; the first one comes after at most 10 s.
+// The length of a run that died, from its last renewal; the first renewal is due after at most 10
+// s.
 std::string died_text(const lock::Failure& last) {
   constexpr Millis kNotRenewed{100};
   return "died after " + (last.took < kNotRenewed
@@ -384,7 +386,8 @@ std::string holder_details(const lock::Holder& holder, size_t width) {
 }
 
 std::string lock_details(const LockView& lock, size_t width) {
-  if (!lock.snapshot) return clipped_line(lock.name + ": error", width);  // printed already
+  if (!lock.snapshot)
+    return clipped_line(lock.name + ": error", width);  // the error was printed before
   if (!is_known(lock)) {
     return clipped_line(lock.name + ": never held, or not within 30 days", width);
   }
@@ -415,7 +418,8 @@ std::string lock_details(const LockView& lock, size_t width) {
   return details.text();
 }
 
-// The owner last: it is long, its beginning suffices for --remove, and a narrow screen cuts it.
+// The owner is the last column: it is long, its beginning suffices for --remove, and a narrow
+// screen cuts it.
 std::string queue_table(std::span<const QueueView> queues, NameColumn name_column, size_t width,
                         uint64_t servers) {
   const bool named = name_column == NameColumn::shown;

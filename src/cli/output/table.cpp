@@ -42,8 +42,8 @@ std::vector<std::string> Table::lines(size_t width) const {
   return out;
 }
 
-// First the columns that have room for the least, by rank, then what is left over goes to them in
-// the same order. 0: left out.
+// Gives each column its least width, by rank, as far as there is room, and then distributes the
+// rest in the same order. 0: the column is left out.
 std::vector<size_t> Table::widths(size_t width, size_t gap) const {
   constexpr size_t kLastColumnMinimum = 20;
   std::vector<size_t> wanted(columns_.size()), out(columns_.size()), order(columns_.size());

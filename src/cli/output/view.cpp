@@ -19,7 +19,7 @@ std::optional<int> number_after(std::string_view label, std::string_view text) {
   return util::parse_number<uint8_t>(text);
 }
 
-// The server stores another word for it.
+// Translates the server's word for an end.
 std::string shown_end(std::string how) {
   return how == "forced" ? "broken" : how;
 }

@@ -1,10 +1,10 @@
 #include "cli/settings/config.hpp"
 
-// Headers alone: Debian's shared library would be loaded by every run, even without a file.
+// Only the headers, because every run would load Debian's shared library, even without a file.
 #define TOML_HEADER_ONLY 1
 #define TOML_ENABLE_FORMATTERS 0
-// Its parser (3.3, 3.4) asserts, or lets the compiler assume, what is not so in malformed files
-// (`[#`), before it reports the error that it has for them.
+// The parser (3.3, 3.4) asserts, or lets the compiler assume, things that are not true in malformed
+// files (`[#`), before it reports its own error for them.
 #undef NDEBUG
 #define TOML_ASSERT(expr) static_cast<void>(0)
 #include <toml++/toml.h>
@@ -43,7 +43,7 @@ std::string two_digits(char c, const char* digits) {
   return {digits[byte >> 4], digits[byte & 15]};
 }
 
-// As itself, or as the end of an escape such as `\u007e`.
+// Whether the text contains the mark itself, or as the end of an escape such as `\u007e`.
 bool contains_mark(char mark, std::string_view text) {
   auto contains = [&](const std::string& part) { return text.find(part) != text.npos; };
   return contains({mark}) || contains("00" + two_digits(mark, "0123456789abcdef")) ||
@@ -51,15 +51,15 @@ bool contains_mark(char mark, std::string_view text) {
 }
 
 // The text for a parser that cannot be trusted with more than ASCII: toml++ (3.3, 3.4) reaches code
-// there that it declares unreachable. Each other byte is written as a mark, a character that no
-// string of the text contains, and two digits.
+// for other characters that it declares unreachable. Each other byte becomes a mark, a character
+// that no string of the text contains, and two digits.
 class AsciiText {
  public:
   // nullopt: every possible mark occurs in the text.
   static std::optional<AsciiText> of(std::string_view text) {
     AsciiText ascii(text);
     if (std::none_of(text.begin(), text.end(), beyond_ascii)) return ascii;
-    // TOML has none of these outside of strings and comments.
+    // TOML contains none of these outside strings and comments.
     constexpr std::string_view kMarks = "~^|`;!$*?<>";
     auto mark =
         std::find_if(kMarks.begin(), kMarks.end(), [&](char c) { return !contains_mark(c, text); });
@@ -75,7 +75,7 @@ class AsciiText {
 
   const std::string& text() const { return text_; }
 
-  // What a piece of text() stands for.
+  // The original of a piece of text().
   std::string original(std::string_view piece) const {
     std::string out;
     while (!piece.empty()) {
@@ -96,7 +96,7 @@ class AsciiText {
  private:
   explicit AsciiText(std::string_view text) : text_(text) {}
   std::string text_;
-  char mark_ = '\0';  // none: the text was ASCII
+  char mark_ = '\0';  // none: the text was ASCII only
 };
 
 using Words = std::vector<std::string>;
@@ -112,7 +112,7 @@ std::string_view expected_value(const OptionRow& row) {
   return row.kind() == ValueKind::number ? "a whole number" : "a string";
 }
 
-// The strings of an array; nothing where it is empty or has other elements.
+// The strings of an array; nullopt if it is empty or has other elements.
 std::optional<Words> strings_of(const toml::array& array) {
   Words words;
   for (const toml::node& node : array) {
@@ -122,7 +122,7 @@ std::optional<Words> strings_of(const toml::array& array) {
   return words.empty() ? std::nullopt : std::optional(std::move(words));
 }
 
-// The value as words of the command line; nothing when it is of the wrong type.
+// The value as words of the command line; nullopt if it has the wrong type.
 std::optional<Words> words_of(const OptionRow& row, const toml::node& node) {
   if (!row.takes_value() || (row.value_optional && node.is_boolean())) {
     if (!node.is_boolean()) return std::nullopt;
@@ -162,7 +162,8 @@ class Reader {
     return Done{};
   }
 
-  // The parser's message quotes the text that it could not read: not where that may be a password.
+  // The parser's message quotes the text that it could not read; this leaves out the quote if it
+  // may contain a password.
   Error syntax_error(const toml::parse_error& error) const {
     unsigned line = error.source().begin.line;
     std::string_view shown = line_at(text_.text(), line);
@@ -273,7 +274,8 @@ class Reader {
 
   std::string path_;
   std::string folder_;
-  const AsciiText& text_;  // what the parser read: its strings and messages are translated back
+  const AsciiText&
+      text_;  // the text that the parser read: its strings and messages are translated back
   Layer layer_;
 };
 
@@ -335,8 +337,8 @@ Error unreadable(const std::string& path, const std::string& why) {
   return {ErrorKind::config, "cannot read the configuration file " + path + ": " + why};
 }
 
-// As ssh checks its own files: a user who can write there chooses the server and the files that
-// rlock writes. A file that was named on purpose is not checked.
+// Checks the file as ssh checks its own files, because a user with write permission there chooses
+// the server and the files that rlock writes. A file that was named on purpose is not checked.
 Status check_writers(const std::string& path, const struct stat& info) {
   if (info.st_uid != 0 && info.st_uid != geteuid()) {
     return unreadable(path,
@@ -346,8 +348,8 @@ Status check_writers(const std::string& path, const struct stat& info) {
   return unreadable(path, "other users can write to it; run chmod go-w " + path);
 }
 
-// The group may read a file of root, where an administrator chose it (root:rlock, 0640), but not a
-// user's own, whose group may be everyone's.
+// The group may read a file of root, because an administrator chose that group (root:rlock, 0640),
+// but not a user's own file, whose group may contain everyone.
 Status check_readers(const std::string& path, const struct stat& info) {
   if (info.st_uid != 0 && info.st_uid != geteuid()) {
     return unreadable(path,
@@ -360,8 +362,8 @@ Status check_readers(const std::string& path, const struct stat& info) {
                         (owned_by_root ? "640 " : "600 ") + path + ", or use password-file");
 }
 
-// A folder that rlock may not enter (another user's HOME, left in the environment) counts as one
-// without a file.
+// Whether there is no file. A folder that rlock may not enter (another user's HOME, left in the
+// environment) counts as a folder without one.
 bool is_missing(const std::string& path, int error) {
   struct stat info {};
   return error == ENOENT || error == ENOTDIR ||

@@ -65,7 +65,7 @@ redis::TlsOptions tls_options(const Choices& choices) {
   return tls;
 }
 
-// cron, sudo and others start with an environment of their own.
+// Mentions cron and sudo, because they and others start programs with their own environment.
 Error no_server() {
   const bool terminal = isatty(STDERR_FILENO) == 1;
   std::string text = "no server given: use --url URL, RLOCK_URL or rlock.toml";
@@ -81,8 +81,8 @@ Error no_server() {
   return {ErrorKind::config, text};
 }
 
-// With a brace in the prefix, cluster would hash the keys of one lock to several slots. A `$` is
-// left of a variable that nobody has replaced: hosts with other prefixes would not exclude each
+// With a brace in the prefix, a cluster would hash the keys of one lock to several slots. A `$` is
+// left of a variable that was not expanded: hosts with different prefixes would not exclude each
 // other.
 Status check_prefix(const std::string& prefix) {
   bool valid = util::printable(prefix) == prefix && prefix.find_first_of("${}") == prefix.npos;

@@ -22,7 +22,7 @@ namespace {
 constexpr const char* kSystemFile = "/etc/rlock/rlock.toml";
 constexpr std::string_view kUserFile = "rlock/rlock.toml";
 
-// A variable that is set, but to nothing, counts as not set.
+// The value of a variable; an empty one counts as not set.
 std::optional<std::string> variable(Getenv getenv, std::string_view name) {
   const char* value = getenv(std::string(name).c_str());
   return value == nullptr || *value == '\0' ? std::nullopt : std::optional<std::string>(value);
@@ -44,7 +44,7 @@ Result<std::vector<std::string>> flag_words(std::string_view name, const std::st
   return usage(std::string(name) + " must be 1 or 0");
 }
 
-// Of several variables of one option the first that is set.
+// Uses the first variable of an option that is set.
 Result<Layer> environment_layer(Getenv getenv) {
   Layer layer;
   for (const OptionRow& row : options()) {
@@ -74,7 +74,8 @@ const Setting* find(const Layer& layer, Opt id) {
 
 // ---- precedence ----
 
-// Whichever of the options the stronger source sets rules out the others for weaker ones.
+// If the stronger source sets one of these options, the other one of a weaker source does not
+// apply.
 constexpr std::pair<Opt, Opt> kExclusivePairs[] = {{Opt::nonblock, Opt::wait},
                                                    {Opt::password, Opt::password_file},
                                                    {Opt::password, Opt::password_command},
@@ -110,7 +111,7 @@ class Resolver {
 
   bool has(Opt id) const { return choices_.has(id); }
 
-  // Sets what no stronger source has decided.
+  // Adds the settings that no stronger source has decided.
   Status add(Layer layer) {
     if (!may_log_in(layer)) {
       note_unused(layer);
@@ -137,8 +138,8 @@ class Resolver {
     return of_command && (row.section == Section::general || reads_run_);
   }
 
-  // User and password of a source that names a server are for that one alone, and those of any
-  // source are not for a URL that has its own.
+  // A user and password from a source that names a server apply to that server only, and no
+  // source's apply to a URL that has its own.
   bool may_log_in(const Layer& layer) const {
     const Setting& url = choices_[Opt::url];
     if (url.source == Source::fallback) return true;
@@ -147,7 +148,7 @@ class Resolver {
     return other == nullptr || (same_servers(url, *other) && same_trust(layer));
   }
 
-  // Whether this host verifies the server as the source that has the password wants it to.
+  // Whether this host verifies the server as the source of the password requires.
   bool same_trust(const Layer& layer) const {
     constexpr std::array kTrust{Opt::insecure, Opt::cacert, Opt::sni};
     return std::all_of(kTrust.begin(), kTrust.end(), [&](Opt id) {
@@ -169,8 +170,8 @@ class Resolver {
         password->second.place, url->place, choices_[Opt::url].place));
   }
 
-  // Of those that one source has set. REDISCLI_AUTH is redis-cli's: rlock uses it if it has nothing
-  // of its own.
+  // Keeps one of the passwords that a source has set. REDISCLI_AUTH belongs to redis-cli: rlock
+  // uses it if there is no other.
   Status keep_one_password(const std::vector<Opt>& set) {
     const Setting* first = nullptr;
     for (Opt id : set) {
@@ -187,11 +188,11 @@ class Resolver {
   }
 
   void rule_out_others(Opt id) {
-    if (!has(id)) return;  // a flag that is false rules out nothing else
+    if (!has(id)) return;  // a flag that is false excludes nothing
     for (const auto& [one, other] : kExclusivePairs) {
       if (id == one || id == other) rule_out(id == one ? other : one);
     }
-    // Options that only the native format supports are not meant for locks of another one.
+    // Options that only the native format supports are not meant for locks of another format.
     if (id == Opt::format && choices_.last(id) != to_string(redis::Format::native)) {
       for (const OptionRow& row : options()) {
         if (is_native_only(row.id)) rule_out(row.id);
@@ -207,7 +208,7 @@ class Resolver {
   std::array<bool, kOptCount> ruled_out_{};
 };
 
-// Only the file that this user may not read can have named a server.
+// Only the file that this user may not read can name a server.
 Error no_url(Error denied) {
   denied.kind = ErrorKind::config;
   denied.text +=
@@ -215,7 +216,7 @@ Error no_url(Error denied) {
   return denied;
 }
 
-// A URL that is not understood is reported as such.
+// A URL that cannot be parsed is reported elsewhere.
 bool shows_password(const Choices& choices) {
   std::vector<std::string> urls = choices.all(Opt::url);
   return choices.is_flag(Opt::url) && std::any_of(urls.begin(), urls.end(), [](std::string& url) {
@@ -233,7 +234,7 @@ std::vector<std::string> default_config_files(Getenv getenv) {
   std::vector<std::string> files;
   auto folder = variable(getenv, "XDG_CONFIG_HOME");
   auto home = variable(getenv, "HOME");
-  // The XDG specification: a relative path is to be ignored.
+  // The XDG specification requires a relative path to be ignored.
   if (!folder || !folder->starts_with('/')) folder.reset();
   if (!folder && home && home->starts_with('/')) folder = *home + "/.config";
   if (folder) files.push_back(*folder + "/" + std::string(kUserFile));

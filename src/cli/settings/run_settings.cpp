@@ -20,8 +20,8 @@ using namespace std::chrono_literals;
 
 constexpr std::array kOnceOptions{Opt::once, Opt::once_per, Opt::once_within};
 
-// A day, a week (ISO 8601, from Monday) and a month by the local date: a day of 25 hours ends
-// summer time. A minute and an hour by UTC, so that the change to summer time repeats and skips
+// The periods. Day, week (ISO 8601, from Monday) and month use the local date, so a day of 25 hours
+// ends summer time. Minute and hour use UTC, so that the change to summer time repeats and skips
 // nothing.
 struct Period {
   std::string_view word;
@@ -75,7 +75,7 @@ Result<lock::Once> period_choice(const std::string& word, time_t now) {
       in_quotes(word));
 }
 
-// The last one, since they exclude each other.
+// The last of these options, because they exclude each other.
 std::optional<Opt> chosen(const Choices& choices) {
   std::optional<Opt> found;
   for (Opt option : kOnceOptions) {
@@ -84,7 +84,7 @@ std::optional<Opt> chosen(const Choices& choices) {
   return found;
 }
 
-// What --exit-code names, and which option that depends on.
+// A name for --exit-code, and the option that it depends on.
 struct ExitCodeName {
   std::string_view what;
   int ExitCodes::*code;
@@ -100,7 +100,7 @@ constexpr ExitCodeName kExitCodeNames[] = {
     {"failures", &ExitCodes::failures,
      [](const Choices& choices) { return choices.has(Opt::max_failures); }, "--max-failures"}};
 
-// One `WHAT=N` of --exit-code.
+// Sets the code of one `WHAT=N` of --exit-code.
 Status set_exit_code(ExitCodes& codes, std::string_view text, const Choices& choices) {
   std::string_view digits = text;
   const std::string_view what = util::take_until(digits, '=');
@@ -180,7 +180,7 @@ std::optional<FailOpen> fail_open_choice(const Choices& choices) {
   return FailOpen{choices.duration(Opt::fail_open)};
 }
 
-constexpr Millis kKillAfter{5000};  // at most; a sixth of the ttl where that is less
+constexpr Millis kKillAfter{5000};  // at most; a sixth of the ttl if that is less
 constexpr std::string_view kUsageLine = "rlock run NAME -- COMMAND [ARG...]";
 
 Result<lock::LockName> name_of(const Invocation& invocation) {
@@ -227,8 +227,8 @@ Status check_once(const Choices& choices, const lock::AcquireCall& call) {
                " cannot be used together: several runs could do the work at once");
 }
 
-// A template or a shell should have replaced it. Kubernetes, for example, leaves $(NAME) as it is:
-// all later runs would then mean the same lock, or the same work.
+// Whether a template or a shell has left a variable unexpanded. Kubernetes, for example, leaves
+// $(NAME) as it is: all later runs would then mean the same lock, or the same work.
 bool is_unresolved(std::string_view text) {
   return text.starts_with('$') || text.find("$(") != text.npos || text.find("${") != text.npos ||
          text.find("{{") != text.npos;
@@ -242,7 +242,7 @@ Status check_resolved(std::string_view what, std::string_view text) {
                    what, quoted_word(text)));
 }
 
-// A day, a week and a month depend on the time zone.
+// The time with the offset, because day, week and month depend on the time zone.
 std::optional<std::string> asked_in_zone(const std::optional<lock::Once>& once, time_t now) {
   const bool local = once && once->kind == lock::OnceKind::period && !once->key.ends_with('Z');
   return local ? std::optional(local_time(now)) : std::nullopt;
@@ -311,7 +311,7 @@ Result<ClaimSettings> claim_settings(lock::LockName name, Millis ttl, lock::Resp
   TRY(auto limit, limit_choice(choices));
   const auto supersede = supersede_choice(choices);
   const Millis urgent = urgent_choice(choices);
-  // The latest to arrive would no longer be the last in the queue.
+  // The latest run to arrive would no longer be the last in the queue.
   if (urgent > Millis(0) && supersede && !supersede->number) {
     return usage("--urgent with --supersede needs a number: --supersede=N");
   }

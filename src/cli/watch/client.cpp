@@ -11,7 +11,7 @@
 namespace rlock::cli {
 namespace {
 
-// A lock that is handed over is free for a moment: its line stays.
+// How long the line of a free lock stays: a lock that is handed over is free for a moment.
 constexpr Millis kFreeShown{10'000};
 
 std::string id_of_closure(const lock::Snapshot& lock) {
@@ -37,13 +37,13 @@ bool same_servers(const lock::Snapshot& a, const lock::Snapshot& b) {
 
 constexpr Millis kBatchEvery{1000};
 constexpr size_t kBatchSize = 100;
-constexpr size_t kFewLocks = 20;  // up to these there is one other request a second
+constexpr size_t kFewLocks = 20;  // up to this number there is one other request a second
 constexpr Millis kOtherEvery{1000};
 constexpr Millis kOtherEveryOfMany{334};
-constexpr uint64_t kRunsRead = 50;  // of a history
+constexpr uint64_t kRunsRead = 50;  // rows of a history that are read
 
-// A single lock that cannot be read, as by a key of the wrong type, or one of another version of
-// rlock, is no outage.
+// A single lock that cannot be read is not an outage, for example a key of the wrong type, or a
+// lock of another version of rlock.
 bool is_outage(const Error& error) {
   if (error.cause == Cause::other_version) return false;
   return error.kind == ErrorKind::unavailable || error.kind == ErrorKind::denied ||
@@ -58,7 +58,7 @@ Result<T> result_of(lock::InFlight<T> request, TimePoint now, const std::string&
                Retry::later};
 }
 
-// The first waiters of a lock show whether runs wait for each other.
+// How many waiters of a lock are read to find runs that wait for each other.
 constexpr uint64_t kWaitersOfDeadlock = 16;
 
 bool is_waited_for(const WatchedLock& watched) {
@@ -95,7 +95,7 @@ WatchModel::WatchModel(Selection selection) : selection_(std::move(selection)) {
 }
 
 void WatchModel::add(const lock::NamesPage& page) {
-  // A server that is not ours may claim to have any number of locks.
+  // A server of another program may claim to have any number of locks.
   constexpr size_t kMost = 100'000;
   for (const std::string& text : page.in_use) {
     if (locks_.size() >= kMost) return;
@@ -114,7 +114,7 @@ std::optional<Change> WatchModel::see(const std::string& name, LockView lock, Ti
   if (!is_idle(lock)) {
     watched.free_since.reset();
   } else if (first && !watched.named) {
-    locks_.erase(found);  // it was in use when it was listed
+    locks_.erase(found);  // it was in use when the listing was read
     return std::nullopt;
   } else if (!watched.free_since) {
     watched.free_since = asked_at;
@@ -183,7 +183,7 @@ lock::InspectCall WatchClient::call_for(const WatchedLock& watched, const OnScre
   return call;
 }
 
-// What is on the screen first, then what was not looked at for the longest time.
+// Reads what is on the screen first, then what was read the longest time ago.
 std::vector<lock::InspectCall> WatchClient::batch_calls(const OnScreen& screen) const {
   constexpr size_t kMostVisible = kBatchSize / 2;
   std::vector<lock::InspectCall> calls;
@@ -314,7 +314,7 @@ void WatchClient::finish_page(TimePoint now) {
   auto page = result_of(std::exchange(page_, nullptr), now, inspector_.server(), options_.limit);
   if (!page && cursor_.empty()) return fail(std::move(page).error(), now);
   if (!page) {
-    // Of a cluster, the other nodes can still be listed.
+    // In a cluster, the other nodes can still be listed.
     cursor_ = inspector_.cursor_past_server(cursor_);
     complete_ = complete_ || cursor_.empty();
     return;

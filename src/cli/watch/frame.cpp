@@ -20,13 +20,13 @@ struct KeyBytes {
   std::string_view bytes;
   Key key;
 };
-// Behind an escape.
+// The sequences after an escape.
 constexpr KeyBytes kSequences[] = {
     {"[A", Key::up},       {"OA", Key::up},         {"[B", Key::down},  {"OB", Key::down},
     {"[C", Key::enter},    {"OC", Key::enter},      {"[D", Key::back},  {"OD", Key::back},
     {"[5~", Key::page_up}, {"[6~", Key::page_down}, {"[H", Key::first}, {"OH", Key::first},
     {"[1~", Key::first},   {"[F", Key::last},       {"OF", Key::last},  {"[4~", Key::last}};
-// ^D, ^N, ^P and ^L are here by their numbers.
+// ^D, ^N, ^P and ^L are listed by their numbers.
 constexpr KeyBytes kBytes[] = {
     {"q", Key::quit},    {"Q", Key::quit},    {"\x04", Key::quit}, {"j", Key::down},
     {"\x0e", Key::down}, {"k", Key::up},      {"\x10", Key::up},   {" ", Key::page_down},
@@ -39,7 +39,7 @@ std::optional<Key> key_of(std::string_view bytes, std::span<const KeyBytes> know
   return found == known.end() ? std::nullopt : std::optional(found->key);
 }
 
-// Of the sequence behind an escape: how many bytes it has; 0 where more must come.
+// The length of the sequence after an escape, in bytes; 0 if more must come.
 size_t sequence_length(std::string_view rest) {
   if (rest.empty()) return 0;
   if (rest.front() == 'O') return rest.size() < 2 ? 0 : 2;
@@ -152,8 +152,8 @@ Millis since(TimePoint then, TimePoint now) {
   return std::chrono::duration_cast<Millis>(now - then);
 }
 
-// If some servers of a quorum did not answer, a run may hold a lock that the other servers call
-// free.
+// If some servers of a quorum did not answer, a run may hold a lock that the other servers report
+// as free.
 LockCells cells_of(const LockView& lock) {
   LockCells cells = lock_cells(lock);
   const bool unsure =
@@ -162,15 +162,15 @@ LockCells cells_of(const LockView& lock) {
   return cells;
 }
 
-// How long the present run is expected to continue. Negative beyond the usual time, none if that is
-// unknown.
+// How much longer the present run will probably take. Negative beyond the usual time, nullopt if
+// that is unknown.
 std::optional<Millis> expected_left(const WatchedLock& watched, const lock::Holder& holder) {
   if (!watched.usual || holder.since.ms == 0) return std::nullopt;
   return *watched.usual - holder.held;
 }
 
-// `~2m`: about as long as its runs usually take; `late 30s` beyond that; `2m` for a cool-down or a
-// closure, whose end is certain.
+// `~2m`: the time after which its runs usually end; `late 30s` beyond that; `2m` for a cool-down or
+// a closure, whose end is certain.
 std::string expected_end(const WatchedLock& watched) {
   if (!watched.lock->snapshot) return "-";
   const lock::Snapshot& lock = *watched.lock->snapshot;
@@ -213,7 +213,7 @@ std::string reason_of(const std::vector<lock::SilentServer>& silent) {
   return text;
 }
 
-// What is wrong with the server; empty if nothing is.
+// The problem with the server; empty if there is none.
 std::string problem_of(const ServerState& state, TimePoint now) {
   constexpr Millis kUsual{2000};  // longer than from one answer to the next
   const auto& outage = state.outage;
@@ -226,7 +226,7 @@ std::string problem_of(const ServerState& state, TimePoint now) {
                       outage->why.text);
 }
 
-// At least one line, and no more than half of the screen.
+// At least one line, and at most half of the screen.
 Lines server_lines(const FrameInput& input) {
   const std::string text = util::printable(problem_of(input.state, input.now));
   if (text.empty()) {

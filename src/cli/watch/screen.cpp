@@ -27,7 +27,7 @@ std::string_view colour_of(LineStyle style) {
                                            {"", "\x1b[1m", "\x1b[7m", "\x1b[2m", "\x1b[31m"});
 }
 
-// Each other character becomes a question mark, the ellipsis a tilde.
+// Replaces the ellipsis by a tilde, and each other character outside ASCII by a question mark.
 std::string to_ascii(std::string_view text) {
   std::string out;
   while (!text.empty()) {
@@ -45,7 +45,7 @@ std::string painted(const Line& line, const TerminalKind& kind) {
   return colour.empty() || text.empty() ? text : util::format("{}{}\x1b[0m", colour, text);
 }
 
-// Of a terminal that is not our controlling one nobody is in the foreground.
+// A terminal other than the controlling one has no foreground process group of ours.
 bool may_draw() {
   const pid_t foreground = tcgetpgrp(STDOUT_FILENO);
   return foreground < 0 || foreground == getpgrp();
@@ -102,7 +102,7 @@ Screen::~Screen() {
   if (signals_.fd() >= 0) leave();
 }
 
-// From the background the kernel stops us here, until we are in the foreground.
+// In the background the kernel stops rlock here, until it is in the foreground.
 void Screen::enter() {
   termios modes{};
   if (key_fd_ >= 0 && tcgetattr(key_fd_, &modes) == 0) {
@@ -124,7 +124,8 @@ void Screen::leave() {
   if (before_) tcsetattr(key_fd_, TCSADRAIN, &*before_);
 }
 
-// As without us: in an orphaned process group, which nobody would resume, the kernel does nothing.
+// Stops as usual: in an orphaned process group, which no process would resume, the kernel does
+// nothing.
 void Screen::stop() {
   leave();
   sigset_t only;
