@@ -270,7 +270,7 @@ names_key() {
   run -0 rlock run -n --format plain app-queue -- true
 }
 
-@test "a key of another type in the place of one of a lock's is named by run, acquire, status and force-unlock" {
+@test "run, acquire, status and force-unlock name a key of a lock that has another type" {
   redis rpush 'rlock:{shop/job}:queue' value >/dev/null
   for command in "run -n shop/job -- touch started" "acquire -n --ttl 1m shop/job" "status shop/job" "force-unlock --yes shop/job"; do
     # shellcheck disable=SC2086 # words

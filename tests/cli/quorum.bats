@@ -110,7 +110,7 @@ waiter_differs() {
   eventually no_trace job 1 2 3
 }
 
-@test "two of five servers hang: acquire, renew and release go on, and nothing stays there" {
+@test "while two of five servers hang, acquire, renew and release work, and nothing stays there" {
   in_use 5
   hold job -t 12s --event-log log
   signal_server STOP 1 4

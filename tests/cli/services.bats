@@ -85,7 +85,7 @@ refused() {
   [ "$(asked_times EVALSHA)" -le 2 ] || fail "$(cat "$asked")"
 }
 
-@test "exit 78 and 77: no scripts, or not these: one line that says what to do" {
+@test "exit 78 and 77: a server without scripts, or that refuses them, is reported with what to do" {
   refused 78 valkey-lua "-ERR Could not find scripting engine 'lua'"
   refused 78 --lua '-ERR This instance has Lua scripting support disabled'
   refused 78 'another server' "$(unknown eval | sed 's/^eval=//')"
@@ -209,7 +209,7 @@ verdict() {
     if .state == "ok" or .advice != null then .state else "\(.state) without advice" end'
 }
 
-@test "the doctor sees scripts that do not add up, a SELECT that changes nothing, and a server that does not block" {
+@test "doctor reports scripts that are not atomic, a SELECT without effect, and a server that does not block" {
   picky 'EVALSHA=:5'
   [ "$(verdict scripts)" = fail ]
   picky 'SELECT=+OK'

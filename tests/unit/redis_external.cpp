@@ -208,7 +208,7 @@ TEST_CASE("a redisson waiter whose subscription is cut learns of it and subscrib
   CHECK(server.cli({"PUBLISH", "redisson_lock__channel:{job}", "0"}) == "1");
 }
 
-TEST_CASE("an ACL without PEXPIRE: no lock without an end is left behind") {
+TEST_CASE("an ACL without PEXPIRE leaves no lock without an expiry") {
   test::RedisServer server;
   server.cli({"ACL", "SETUSER", "default", "-pexpire"});
   redis::RedissonStore store(test::at_socket(server));
