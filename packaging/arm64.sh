@@ -6,8 +6,6 @@ set -euo pipefail
 
 # shellcheck source=verify/guest.bash
 . "$(dirname "$(realpath "$0")")/verify/guest.bash"
-# shellcheck source=source.sh
-. "$top/packaging/source.sh"
 
 umask 022
 export LC_ALL=C.UTF-8 TZ=UTC

@@ -6,8 +6,6 @@ set -euo pipefail
 
 # shellcheck source=guest.bash
 . "$(dirname "$(realpath "$0")")/guest.bash"
-# shellcheck source=../source.sh
-. "$top/packaging/source.sh"
 
 suite=${SUITE:-bookworm}
 [ $# -gt 0 ] || set -- apt file source

@@ -6,6 +6,8 @@ here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 top=$(dirname "$(dirname "$here")")
 # shellcheck source=../debian.sh
 . "$top/packaging/debian.sh"
+# shellcheck source=../source.sh
+. "$top/packaging/source.sh"
 
 [ "$(id -u)" -eq 0 ] || { say "$0: needs root" >&2 && exit 77; }
 folder=$(mktemp -d)
@@ -51,13 +53,51 @@ in_guest() {
         PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@" </dev/null' sh "$folder" "$@"
 }
 
-# package KIND: the path of the one that packaging/package.sh makes.
+# package KIND [SOURCE]: the path of the package that packaging/package.sh makes.
 package() {
-  "$top/packaging/package.sh" "$1" >&2 || return
+  local source=${2:-$top}
+  "$source/packaging/package.sh" "$1" >&2 || return
   case $1 in
-    DEB) ls "$top"/build/package/rlock_*.deb ;;
-    RPM) ls "$top"/build/package/rlock-[0-9]*.rpm ;;
+    DEB) ls "$source"/build/package/rlock_*.deb ;;
+    RPM) ls "$source"/build/package/rlock-[0-9]*.rpm ;;
   esac
+}
+
+# Another program, which stores more, as the next version, with another default in its configuration file.
+unpack_later() (
+  version=$(source_version) next=$(source_version | awk -F . '{ print $1 "." $2 + 1 ".0" }')
+  mkdir "$folder/later" &&
+    pack_source "$folder/later.tar.gz" &&
+    tar -xzf "$folder/later.tar.gz" -C "$folder/later" --strip-components=1 &&
+    cd "$folder/later" &&
+    patch --batch --forward --fuzz=0 -p1 <tests/compat/later.patch &&
+    sed -i "s/^project(rlock VERSION $version /project(rlock VERSION $next /" CMakeLists.txt &&
+    sed -i "1s/^rlock ($version-/rlock ($next-/" packaging/debian/changelog &&
+    sed -i "s/^\(Version: *\)$version$/\1$next/; s/^\(\* .* - \)$version-/\1$next-/" packaging/rlock.spec &&
+    echo '# The later version.' >>packaging/rlock.toml.example
+)
+
+# make_later KIND: sets LATER to the package of that program, unless the caller has set it.
+make_later() {
+  [ -z "${LATER:-}" ] || return 0
+  quietly "Unpacking the source of a later version" unpack_later
+  # Not of a commit.
+  LATER=$(RLOCK_COMMIT="" package "$1" "$folder/later")
+}
+
+# What a .rpm asks of other packages.
+requirements() {
+  rpm -qp --requires "$@" | grep -v '^rpmlib(\|^config(rlock)' | sort -u
+}
+
+# make_base RPM…: supplies base.rpm, which stands for the libraries of the guest: dpkg has installed them, and dnf does not know that.
+make_base() {
+  {
+    printf 'Name: debian-base\nVersion: 1\nRelease: 1\nSummary: What dpkg has installed\nLicense: MIT\nBuildArch: noarch\nAutoReqProv: no\n'
+    requirements "$@" | sed 's/^/Provides: /'
+    printf '%%description\nStands for the libraries of the guest.\n%%files\n'
+  } >"$folder/base.spec"
+  rpmbuild -bb --quiet --define "_topdir $folder/rpmbuild" "$folder/base.spec" && mv "$folder"/rpmbuild/RPMS/noarch/*.rpm "$folder/base.rpm"
 }
 
 # What in_bare copies to /srv.

@@ -1,6 +1,6 @@
 #!/bin/sh
-# rpm_guest.sh OLD_RELEASE NEW_RELEASE: installs, uses, upgrades, downgrades and removes the package with dnf, in the guest of rpm.sh.
-# /srv/old and /srv/new are repositories with these releases. The rpm database of the guest is empty, and /srv/base.rpm provides the
+# rpm_guest.sh OLD_VERSION NEW_VERSION: installs, uses, upgrades, downgrades and removes the package with dnf, in the guest of rpm.sh.
+# /srv/old and /srv/new are repositories with these versions. The rpm database of the guest is empty, and /srv/base.rpm provides the
 # libraries that dpkg has installed.
 set -eu
 old=$1 new=$2
@@ -14,7 +14,7 @@ use_repository() {
 
 dnf() { command dnf --setopt=install_weak_deps=False "$@"; }
 
-version() { rpm -q --qf '%{RELEASE}' rlock; }
+version() { rpm -q --qf '%{VERSION}' rlock; }
 
 refuses_other_signatures() {
   cp -r /srv/old /srv/forged
@@ -29,7 +29,7 @@ refuses_other_signatures() {
 installs() {
   use_repository /srv/old
   expect 0 dnf -y install rlock
-  [ "$(version)" = "$old" ] || fail "release $(version)"
+  [ "$(version)" = "$old" ] || fail "version $(version)"
   expect 0 rlock --version
   expect 0 test -s /usr/share/man/man1/rlock.1.gz
   expect 0 test -s /usr/share/zsh/site-functions/_rlock
@@ -37,7 +37,7 @@ installs() {
   expect 0 test -s /usr/share/fish/vendor_completions.d/rlock.fish
   expect 0 grep -F "hiredis, a part of rlock" /usr/share/licenses/rlock*/built-in
   expect 0 rpm --verify rlock
-  step "installed from the signed repository: release $(version), $(du -k /usr/bin/rlock | cut -f1) KB"
+  step "installed from the signed repository: $(version), $(du -k /usr/bin/rlock | cut -f1) KB"
 }
 
 removes() {
