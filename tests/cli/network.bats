@@ -145,3 +145,10 @@ names() {
   RLOCK_URL=redis://other.test:6379 run -0 rlock run -q -w 25 lock -- true
   [ "$(grep -c lost name_server)" -gt 0 ]
 }
+
+@test "an IPv6 address that the name server gives late is tried, even if the IPv4 address is silent" {
+  restart --bind 127.0.0.1 ::1 --port 6379
+  names late_v6
+  drop ip protocol tcp drop
+  RLOCK_URL=redis://other.test:6379 run -0 rlock run -n --connect-timeout 8s lock -- true
+}

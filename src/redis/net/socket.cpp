@@ -388,9 +388,7 @@ void Dialer::note_failure(int error) {
 void Dialer::check_attempt(TimePoint now) {
   collect_lookups();
   if (!is_decided(fd_)) {
-    if (now < attempt_deadline_) return;
-    if (next_ < addresses_.size()) return try_next(now);
-    attempt_deadline_ = deadline_;
+    if (now >= attempt_deadline_ && next_ < addresses_.size()) try_next(now);
     return;
   }
   int error = connect_error(fd_);
@@ -428,7 +426,9 @@ void Dialer::wants(std::vector<pollfd>& out) const {
 }
 
 TimePoint Dialer::due() const {
-  return std::min(attempt_deadline_, deadline_);
+  // The last known address is tried until another one is found.
+  const bool last = phase_ == DialPhase::connecting && next_ == addresses_.size();
+  return last ? deadline_ : std::min(attempt_deadline_, deadline_);
 }
 
 void Dialer::answered() {
