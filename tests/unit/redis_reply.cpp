@@ -266,3 +266,17 @@ TEST_CASE("a grant without a token, and an outcome that nobody asked for, are no
     CHECK_FALSE(decoded(superseded, {.done = true}));
   }
 }
+
+TEST_CASE("times that a server makes up have differences that do not overflow") {
+  const std::string most = ":9223372036854775807\r\n", least = ":-9223372036854775808\r\n";
+  const std::string bytes = "*8\r\n+holders\r\n*0\r\n+now\r\n" + least + "+succeeded_at\r\n" +
+                            most + "+succeeded_from\r\n" + least;
+  ReplyReader reader;
+  reader.feed(bytes.data(), bytes.size());
+  auto reply = reader.next();
+  REQUIRE(reply);
+  const auto seen = rlock::redis::decode_snapshot(**reply);
+  REQUIRE((seen && seen->last_success));
+  CHECK(seen->last_success->took.count() == seen->last_success->at.ms - seen->now.ms);
+  CHECK(seen->last_success->took.count() > 0);
+}

@@ -109,13 +109,18 @@ Millis span_of(Item item) {
   return bounded_span(item.number());
 }
 
+// Bounded, so that the difference of two times does not overflow.
+lock::ServerTime time_of(Item item) {
+  return {span_of(item).count()};
+}
+
 lock::Marked marked_of(std::string_view word) {
   if (word == "no_room") return lock::Marked::no_room;
   return word == "marked" ? lock::Marked::yes : lock::Marked::no;
 }
 
 lock::AlreadyDone done_of(Item item) {
-  return {{item["ended"].number()},
+  return {time_of(item["ended"]),
           std::max(Millis(0), span_of(item["took"])),
           string_of(item["record"]),
           {item["token"].count()}};
@@ -127,7 +132,7 @@ lock::Holder holder_of(Item item) {
   holder.state = state_of(item["state"].text());
   holder.limit = limit_of(item["limit"]);
   holder.token = {item["token"].count()};
-  holder.since = {item["since"].number()};
+  holder.since = time_of(item["since"]);
   holder.held = std::max(Millis(0), span_of(item["held"]));
   holder.left = std::max(Millis(0), span_of(item["left"]));
   holder.entries = item["entries"].count();
@@ -145,12 +150,12 @@ std::optional<lock::Holder> maybe_holder(Item item) {
 
 // A closure is stored as a holder whose lease ends with it.
 lock::Closure closure_of(Item item) {
-  const lock::ServerTime since{item["since"].number()};
+  const lock::ServerTime since = time_of(item["since"]);
   const Millis left = std::max(Millis(0), span_of(item["left"]));
   const Millis held = std::max(Millis(0), span_of(item["held"]));
   return {string_of(item["owner"]),
           since,
-          {bounded_span(since.ms).count() + (held + left).count()},
+          {since.ms + (held + left).count()},
           left,
           string_of(item["record"])};
 }
@@ -164,7 +169,7 @@ std::optional<lock::Obstacle> obstacle_of(Item item) {
 lock::Waiter waiter_of(Item item) {
   return {string_of(item["owner"]),
           limit_of(item["limit"]),
-          {item["since"].number()},
+          time_of(item["since"]),
           std::max(Millis(0), span_of(item["waited"])),
           string_of(item["record"]),
           {item["ticket"].count()},
@@ -185,7 +190,7 @@ lock::Queued queued_of(Item item) {
 
 lock::Superseded superseded_of(Item item) {
   lock::Superseded newer{
-      string_of(item["record"]), {}, {item["granted"].number()}, {item["since"].number()}};
+      string_of(item["record"]), {}, time_of(item["granted"]), time_of(item["since"])};
   if (item["number"].number() > 0) newer.number = item["number"].count();
   return newer;
 }
@@ -194,12 +199,12 @@ void read_counts(lock::Snapshot& snapshot, Item item) {
   snapshot.counters = {item["runs"].count(),  item["failures"].count(), item["losses"].count(),
                        item["skips"].count(), item["done"].count(),     item["superseded"].count()};
   snapshot.failures_in_a_row = item["streak"].count();
-  if (const lock::ServerTime at{item["failed_at"].number()}; at.ms > 0) {
+  if (const lock::ServerTime at = time_of(item["failed_at"]); at.ms > 0) {
     snapshot.last_failure = {at, std::max(Millis(0), span_of(item["failed_took"])),
                              string_of(item["failed_how"]), string_of(item["failed_record"])};
   }
-  if (const lock::ServerTime at{item["succeeded_at"].number()}; at.ms > 0) {
-    const Millis took = bounded_span(at.ms - item["succeeded_from"].number());
+  if (const lock::ServerTime at = time_of(item["succeeded_at"]); at.ms > 0) {
+    const Millis took(at.ms - time_of(item["succeeded_from"]).ms);
     snapshot.last_success = {at, std::max(Millis(0), took), string_of(item["succeeded_record"])};
   }
 }
@@ -237,24 +242,24 @@ std::string unquoted(std::string_view text) {
 std::optional<lock::HistoryRow> history_row_of(Item item) {
   const std::string_view kind = item["kind"].text();
   if (kind == "skip") {
-    lock::Skips skips{item["times"].count(), {item["first"].number()}, {item["last"].number()}};
+    lock::Skips skips{item["times"].count(), time_of(item["first"]), time_of(item["last"])};
     skips.done = item["done"].count();
     skips.superseded = item["superseded"].count();
     skips.record = item["record"].text();
     return skips;
   }
   if (kind == "close" || kind == "open") {
-    lock::Closing closing{{item["at"].number()}, {item["ends"].number()}};
+    lock::Closing closing{time_of(item["at"]), time_of(item["ends"])};
     closing.record = item["record"].text();
     return closing;
   }
   if (kind != "run") return std::nullopt;
   lock::Run run{{item["token"].count()},
-                {item["since"].number()},
-                {item["ended"].number()},
+                time_of(item["since"]),
+                time_of(item["ended"]),
                 string_of(item["how"]),
                 string_of(item["result"])};
-  run.renewed = {item["renewed"].number()};
+  run.renewed = time_of(item["renewed"]);
   run.note = unquoted(item["note"].text());
   run.record = item["record"].text();
   return run;
@@ -386,11 +391,11 @@ std::optional<lock::Snapshot> decode_snapshot(const redisReply& reply) {
   snapshot.more_holders = item["more_holders"].holds();
   snapshot.more_waiters = item["more_waiters"].holds();
   snapshot.last_grant = {item["last_grant"].count()};
-  snapshot.now = {item["now"].number()};
+  snapshot.now = time_of(item["now"]);
   read_counts(snapshot, item);
   if (item["closure"].is_array()) snapshot.closure = closure_of(item["closure"]);
   if (const uint64_t number = item["newest"].count(); number > 0) {
-    snapshot.newest = {number, {item["newest_at"].number()}, string_of(item["newest_record"])};
+    snapshot.newest = {number, time_of(item["newest_at"]), string_of(item["newest_record"])};
   }
   return snapshot;
 }
