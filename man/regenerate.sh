@@ -1,6 +1,7 @@
 #!/bin/sh
-# regenerate.sh RLOCK [FOLDER]: writes the completion scripts, rlock.1 and rlock-stability.7, which the binary RLOCK makes from its
-# options table, into completions/ and man/ of FOLDER; without it, of this repository.
+# regenerate.sh RLOCK [FOLDER]: writes the completion scripts, rlock.1, a page for each command and rlock-stability.7, which the binary
+# RLOCK makes from its tables of commands and options, into completions/ and man/ of FOLDER; without it, of this repository. The page of a
+# command has the text of commands/COMMAND.in, if there is one, after its options.
 set -eu
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -9,14 +10,23 @@ out=${2:-$top}
 new=$(mktemp -d)
 trap 'rm -rf "$new"' EXIT
 
-# A binary that does not fit the template fails here, before anything is overwritten.
-"$rlock" --generate bash >"$new/rlock.bash"
-"$rlock" --generate zsh >"$new/_rlock"
-"$rlock" --generate fish >"$new/rlock.fish"
+# A binary that does not fit a template fails here, before anything is overwritten.
+mkdir "$new/completions" "$new/man"
+"$rlock" --generate bash >"$new/completions/rlock.bash"
+"$rlock" --generate zsh >"$new/completions/_rlock"
+"$rlock" --generate fish >"$new/completions/rlock.fish"
 for page in rlock.1 rlock-stability.7; do
-  "$rlock" --generate man <"$top/man/$page.in" >"$new/$page"
+  "$rlock" --generate man <"$top/man/$page.in" >"$new/man/$page"
+done
+for command in $("$rlock" --generate commands); do
+  more=$top/man/commands/$command.in
+  [ -e "$more" ] || more=/dev/null
+  sed -e "/^@more@\$/{" -e "r $more" -e "d" -e "}" -e "s/COMMAND/$command/; s/TITLE/$(echo "$command" | tr a-z A-Z)/" \
+    "$top/man/rlock-COMMAND.1.in" >"$new/template"
+  "$rlock" --generate man <"$new/template" >"$new/man/rlock-$command.1"
 done
 
 mkdir -p "$out/completions" "$out/man"
-cp "$new/rlock.bash" "$new/_rlock" "$new/rlock.fish" "$out/completions"
-cp "$new/rlock.1" "$new/rlock-stability.7" "$out/man"
+rm -f "$out"/man/rlock-*.1
+cp "$new"/completions/* "$out/completions"
+cp "$new"/man/* "$out/man"

@@ -8,8 +8,9 @@ import subprocess
 import sys
 
 TOP = pathlib.Path(__file__).resolve().parents[1]
-PAGES = ("rlock.1", "rlock.toml.5", "rlock-recipes.7", "rlock-guarantees.7", "rlock-formats.7",
-         "rlock-stability.7", "rlock-protocol.7")
+# The pages at the head of each page; those of the commands are listed in rlock(1).
+HEAD = ("rlock.1", "rlock.toml.5", "rlock-recipes.7", "rlock-guarantees.7", "rlock-formats.7", "rlock-stability.7", "rlock-protocol.7")
+PAGES = (*HEAD, *sorted(path.name for path in (TOP / "man").glob("rlock-*.1")))
 NAMES = {page: re.sub(r"\.(\d)$", r"(\1)", page) for page in PAGES}
 PROPER = {"ci": "CI", "kubernetes": "Kubernetes", "cronjob": "CronJob", "redis": "Redis"}
 FRAME = """<!DOCTYPE html>
@@ -73,7 +74,7 @@ def sections(text):
 
 
 def frame(title, text, contents, version, this=None):
-    pages = "".join(f'<a href="{page}.html"{" class=here" if page == this else ""}>{name}</a>' for page, name in NAMES.items())
+    pages = "".join(f'<a href="{page}.html"{" class=here" if page == this else ""}>{NAMES[page]}</a>' for page in HEAD)
     return FRAME.format(title=html.escape(title), text=text, contents=contents, pages=pages, version=html.escape(version))
 
 

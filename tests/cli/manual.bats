@@ -3,7 +3,7 @@
 load helpers/helpers
 
 top=$BATS_TEST_DIRNAME/../..
-pages=("$top/man/rlock.1" "$top/man/rlock.toml.5" "$top"/man/rlock-{formats,guarantees,protocol,recipes,stability}.7)
+pages=("$top"/man/rlock{,-*}.1 "$top/man/rlock.toml.5" "$top"/man/rlock-{formats,guarantees,protocol,recipes,stability}.7)
 
 # commands: the command words that --help lists.
 commands() { rlock --help | sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p'; }
@@ -13,25 +13,27 @@ options() { rlock "$1" --help | sed -n 's/^  \(-., \|    \)\(--[a-z-]*\).*/\2/p'
 
 @test "what is committed is what the options table says (else: ninja regenerate)" {
   "$top/man/regenerate.sh" "$RLOCK" "$here"
-  for page in rlock.1 rlock-stability.7; do
-    diff -u "$top/man/$page" "man/$page"
+  [ "$(cd "$top/man" && echo rlock{,-*}.1)" = "$(cd man && echo rlock{,-*}.1)" ]
+  for page in man/*; do
+    diff -u "$top/$page" "$page"
   done
   diff -ru "$top/completions" completions
 }
 
-@test "every command is in rlock(1)" {
-  page=$(sed 's/\\-/-/g' "$top/man/rlock.1")
+@test "rlock(1) lists every command, each with a page that man and apropos find" {
+  listed=$(sed 's/\\-/-/g' "$top/man/rlock.1")
   [ -n "$(commands)" ]
   for command in $(commands); do
-    [[ $page == *".SS $command"* ]] || fail "rlock(1) does not describe $command"
+    [[ $listed == *".BR rlock-$command (1)"* ]] || fail "rlock(1) does not list $command"
+    [[ $(sed -n 's/\\-/-/g; 3p' "$top/man/rlock-$command.1") == "rlock-$command - "* ]] || fail "$command: $(head -n 4 "$top/man/rlock-$command.1")"
   done
 }
 
-@test "every long option has an item of its own in rlock(1)" {
-  page=$(sed 's/\\-/-/g; s/\\fB//g; s/\\fR//g' "$top/man/rlock.1")
+@test "every long option has an item of its own, on the page of the command or in rlock(1)" {
   for command in $(commands); do
+    page=$(cat "$top/man/rlock-$command.1" "$top/man/rlock.1" | sed 's/\\-/-/g; s/\\fB//g; s/\\fR//g')
     for option in $(options "$command"); do
-      grep -qE -e "^(-., )?$option( |\[|$)" <<<"$page" || fail "rlock(1) has no item $option"
+      grep -qE -e "^(-., )?$option( |\[|$)" <<<"$page" || fail "rlock-$command(1) and rlock(1) have no item $option"
     done
   done
 }
@@ -55,6 +57,10 @@ options() { rlock "$1" --help | sed -n 's/^  \(-., \|    \)\(--[a-z-]*\).*/\2/p'
   run -0 env PATH="$here/tools" other/bin/rlock help --man
   [ "$output" = "man $here/other/bin/../share/man/man1/rlock.1" ] || fail "$output"
   refuses 78 "share/man/man1/rlock.1" "install man-db" -- env PATH="$here/none" other/bin/rlock help --man
+  cp "$top/man/rlock-status.1" other/share/man/man1
+  run -0 env PATH="$here/tools" other/bin/rlock help --man status
+  [ "$output" = "man $here/other/bin/../share/man/man1/rlock-status.1" ] || fail "$output"
+  refuses 78 "rlock-status.1" "rlock status --help" -- env PATH="$here/none" other/bin/rlock help status --man
 }
 
 @test "rlock help N says what an exit code means and what to do" {
@@ -64,16 +70,20 @@ options() { rlock "$1" --help | sed -n 's/^  \(-., \|    \)\(--[a-z-]*\).*/\2/p'
   [[ $output == *"  69   no server answered"* ]] || fail "$output"
 }
 
-@test "rlock(1) comes to its first option within 220 lines" {
+# first_option PAGE OPTION: the line of the page, as a terminal of 80 columns shows it, at which the item of the option is.
+first_option() { mandoc -T ascii -O width=80 "$top/man/$1" | col -bx | grep -n -m 1 "^  *$2" | cut -d: -f1; }
+
+@test "rlock(1) and rlock-run(1) come soon to their first option" {
   command -v mandoc >/dev/null || skip "mandoc is not installed: apt install mandoc"
-  line=$(mandoc -T ascii -O width=80 "$top/man/rlock.1" | col -bx | grep -n -m 1 '^  *-n, --nonblock')
-  [ "${line%%:*}" -lt 220 ] || fail "$line"
+  [ "$(first_option rlock.1 '-u, --url')" -lt 220 ]
+  [ "$(first_option rlock-run.1 '-n, --nonblock')" -lt 50 ]
 }
 
-@test "each section that a page refers to is in that page, in rlock-guarantees(7) or in rlock-formats(7)" {
+@test "each section that a page refers to is in that page, in rlock(1), rlock-run(1), rlock-guarantees(7) or rlock-formats(7)" {
   for page in "${pages[@]}"; do
     while read -r section; do
-      grep -qE "^\.SH \"?$section\"?$" "$page" "$top"/man/rlock-{guarantees,formats}.7 || fail "$page refers to $section"
+      grep -qE "^\.SH \"?$section\"?$" "$page" "$top"/man/rlock{,-run}.1 "$top"/man/rlock-{guarantees,formats}.7 ||
+        fail "$page refers to $section"
     done < <(sed 's/\\-/-/g' "$page" | grep -oE '\b[Ss]ee [A-Z]{2}[A-Z ]+[A-Z]\b' | cut -c5- | sort -u)
   done
 }
@@ -98,7 +108,7 @@ options() { rlock "$1" --help | sed -n 's/^  \(-., \|    \)\(--[a-z-]*\).*/\2/p'
   [ -e "$build/cmake_install.cmake" ] || skip "RLOCK is not in a build folder"
   cmake --install "$build" --prefix "$here/prefix" >log 3>&-
   share=prefix/share
-  for file in prefix/bin/rlock $share/man/man1/rlock.1 $share/man/man5/rlock.toml.5 \
+  for file in prefix/bin/rlock $share/man/man1/rlock{,-run,-status,-stop-local}.1 $share/man/man5/rlock.toml.5 \
     $share/man/man7/rlock-{formats,guarantees,protocol,recipes,stability}.7 $share/bash-completion/completions/rlock \
     $share/zsh/site-functions/_rlock $share/fish/vendor_completions.d/rlock.fish \
     $share/doc/rlock/LICENSE $share/doc/rlock/README.md $share/doc/rlock/CHANGELOG.md; do
@@ -149,7 +159,7 @@ only_one() {
 @test "the HTML manual has every page, and every link in it leads somewhere" {
   command -v mandoc >/dev/null || skip "mandoc is not installed: apt install mandoc"
   "$top/packaging/html_manual.py" html
-  for page in index.html rlock.1.html rlock.toml.5.html rlock-{formats,guarantees,protocol,recipes,stability}.7.html; do
+  for page in index.html rlock{,-run,-acquire,-doctor}.1.html rlock.toml.5.html rlock-{formats,guarantees,protocol,recipes,stability}.7.html; do
     while read -r link; do
       file=${link%%#*}
       [ -s "html/${file:-$page}" ] || fail "$page: $link"
@@ -158,6 +168,7 @@ only_one() {
     done < <(grep -oE 'href="[^"]*"' "html/$page" | cut -d'"' -f2)
   done
   grep -q '<a href="rlock-recipes.7.html">rlock-recipes(7)</a>' html/rlock.1.html
+  grep -q '<a href="rlock-run.1.html">rlock-run(1)</a>' html/rlock.1.html
   # mandoc breaks the lines of an example twice.
   run ! grep -A1 '<pre>' html/rlock.1.html html/rlock-recipes.7.html --no-filename -e '<br/>'
 }

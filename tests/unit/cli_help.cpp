@@ -172,14 +172,43 @@ TEST_CASE("each option has a long text for the manual") {
   }
 }
 
-TEST_CASE("the manual explains an option once and refers to that place afterwards") {
-  auto page = manual_page("@options run@\n@options acquire@\n", "");
+TEST_CASE(
+    "the page of a command explains an option itself, unless the text is about other options") {
+  auto page = manual_page("@options acquire@\n", "");
   REQUIRE(page);
-  const std::string text = "It cannot be combined with busy= of ";
-  CHECK(page->find(text) != std::string::npos);
-  CHECK(page->find(text) == page->rfind(text));
-  CHECK(page->find("See \\fBrun\\fR above.") != std::string::npos);
+  CHECK(rlock::test::contains(*page, "It cannot be combined with busy= of "));
+  CHECK(rlock::test::contains(*page,
+                              "then exit with 75; 0 is the same as \\-n (default: forever).\n"
+                              ".BR rlock\\-run (1)\nsays more.\n"));
+  CHECK_FALSE(rlock::test::contains(*page, "max\\-run"));
   CHECK_FALSE(manual_page("@options of nothing@", ""));
+}
+
+TEST_CASE("the page of a command names each general option that the command has") {
+  const auto page = manual_page("@options run@\n", "");
+  REQUIRE(page);
+  for (const OptionRow& row : options()) {
+    if (row.section != Section::general || !row.applies_to(CommandId::run)) continue;
+    CAPTURE(row.name);
+    std::string name = "\\fB";
+    for (char c : "--" + std::string(row.name)) name += c == '-' ? "\\-" : std::string(1, c);
+    CHECK(rlock::test::contains(*page, name + "\\fR"));
+  }
+}
+
+TEST_CASE("the page of a command has its usage, its exit status and its examples") {
+  const auto page = manual_page(
+      "@synopsis run@\n@exit status run@\n@examples run@\n@exit status check@\n@related open@\n",
+      "");
+  REQUIRE(page);
+  CHECK(
+      page->starts_with("\\fBrlock run\\fR [options] \\fINAME\\fR \\fB\\-\\-\\fR \\fICOMMAND\\fR"));
+  CHECK(rlock::test::contains(*page, "128+N"));
+  CHECK(rlock::test::contains(*page, "\n.B 124\n"));
+  CHECK(rlock::test::contains(*page, "\nrlock run shop/dump \\-c \\(aqpg_dump app"));
+  CHECK(rlock::test::contains(*page, "0 if all is well"));
+  CHECK(rlock::test::contains(*page, ".BR rlock\\-close (1),\n"));
+  CHECK_FALSE(rlock::test::contains(*page, ".BR rlock\\-open (1)"));
 }
 
 TEST_CASE("a template's holes are filled, and a shell's own @ is kept") {

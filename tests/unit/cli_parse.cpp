@@ -86,6 +86,7 @@ TEST_CASE("a mistake on the command line is refused with what may have been mean
       {{"help", "rnu"}, "did you mean run?"},
       {{"help", "frobnicate"},
        "unknown topic \"frobnicate\": rlock help explains a command (run, "},
+      {{"help", "--man", "rnu"}, "unknown topic \"rnu\": did you mean run?"},
       {{"help", "256"}, "an exit code such as 69, all of them (exit-codes), or shows the manual"},
       {{"help", "--mam"}, "unknown topic"},
       {{"local", "stop"}, "did you mean rlock stop-local?"},
@@ -165,7 +166,10 @@ TEST_CASE("help and version are found anywhere before --") {
   auto exit_code_of = [](const Words& words) { return std::get<ExitCodeHelp>(*parse(words)).code; };
   CHECK(exit_code_of({"help", "69"}) == 69);
   CHECK(exit_code_of({"help", "exit-codes"}) == std::nullopt);
-  CHECK(std::holds_alternative<ManualPage>(*parse(Words{"help", "--man"})));
+  CHECK(std::get<ManualPage>(*parse(Words{"help", "--man"})).command == std::nullopt);
+  CHECK(std::get<ManualPage>(*parse(Words{"help", "--man", "run"})).command == CommandId::run);
+  CHECK(std::get<ManualPage>(*parse(Words{"help", "status", "--man"})).command ==
+        CommandId::status);
   auto alone = parse(Words{});
   REQUIRE(alone);
   CHECK(std::holds_alternative<NoCommand>(*alone));

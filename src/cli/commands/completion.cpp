@@ -329,8 +329,8 @@ int print_names(std::span<const std::string> words) {
   return print_result(lines);
 }
 
-// Prints the content of a committed file: a completion script, the public names, or the manual page
-// whose template is on stdin.
+// Prints the content of a committed file: a completion script, the public names, the commands, or
+// the manual page whose template is on stdin.
 int generate(std::string_view what) {
   if (auto script = completion_script(what)) return print_result(*script);
   constexpr size_t kLongestTemplate = size_t{1024} * 1024;
@@ -341,7 +341,13 @@ int generate(std::string_view what) {
   }
   if (page) return print_result(*page);
   if (what == "names") return print_result(public_names());
-  print_message("usage: rlock --generate bash|zsh|fish|names, or rlock --generate man <TEMPLATE");
+  if (what == "commands") {
+    std::string lines;
+    for (const CommandRow& row : commands()) lines += std::string(row.name) + "\n";
+    return print_result(lines);
+  }
+  print_message(
+      "usage: rlock --generate bash|zsh|fish|names|commands, or rlock --generate man <TEMPLATE");
   return kUsage;
 }
 

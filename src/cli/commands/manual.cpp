@@ -26,10 +26,10 @@ std::string program_folder() {
 
 // Searches below the prefix of the program, and then where packages install the page, because the
 // program may have been copied.
-std::string installed_page() {
+std::string installed_page(const std::string& name) {
   for (const std::string& prefix : {program_folder() + "../", std::string("/usr/")}) {
     for (const char* ending : {"", ".gz"}) {
-      const std::string page = prefix + "share/man/man1/rlock.1" + ending;
+      const std::string page = prefix + "share/man/man1/" + name + ".1" + ending;
       if (access(page.c_str(), R_OK) == 0) return page;
     }
   }
@@ -43,17 +43,22 @@ std::string shown_help(const std::string& help, int fd) {
   return bold ? with_bold_headings(help) : help;
 }
 
-Error show_manual() {
-  const std::string page = installed_page();
+Error show_manual(std::optional<CommandId> command) {
+  const std::string word = command ? std::string(row_of(*command).name) : "COMMAND";
+  const std::string name = command ? "rlock-" + word : "rlock";
+  const std::string page = installed_page(name);
   if (page.empty()) {
     return {ErrorKind::config,
-            "the manual page is not installed with this program: the packages contain it, the "
-            "source has it as man/rlock.1; rlock COMMAND --help explains every option"};
+            util::format("the manual page {}(1) is not installed with this program: the packages "
+                         "contain it, the source has it as man/{}.1; rlock {} --help explains "
+                         "every option",
+                         name, name, word)};
   }
   execlp("man", "man", page.c_str(), nullptr);
   return {ErrorKind::config,
-          util::format("cannot execute man to show {}: {}; install man-db or mandoc", page,
-                       std::strerror(errno))};
+          util::format("cannot execute man to show {}: {}; install man-db or mandoc, or read rlock "
+                       "{} --help",
+                       page, std::strerror(errno), word)};
 }
 
 }  // namespace rlock::cli

@@ -23,7 +23,7 @@ constexpr ExitCodeRow kExitCodes[] = {
      "such server is enough. A sentinel that only names a master which does not answer is no such "
      "server.",
      "Try again later, or for longer: with --wait or --connect-timeout. rlock doctor says what is "
-     "wrong with the server. See WAITING FOR THE SERVER."},
+     "wrong with the server. See WAITING FOR THE SERVER in rlock-run(1)."},
     {70, "internal error", "Internal error: rlock itself has a bug.",
      "Report the message, the command line, and what rlock version prints."},
     {71, "system error",

@@ -126,6 +126,13 @@ std::string roff_escaped(std::string_view text) {
   return out;
 }
 
+// Text to be copied: a quote in roff is a typographic one, unless it is named.
+std::string verbatim(std::string_view text) {
+  std::string out;
+  for (char c : roff_escaped(text)) out += c == '\'' ? "\\(aq" : std::string(1, c);
+  return out;
+}
+
 std::string bold(std::string_view text) {
   return util::format("\\fB{}\\fR", roff_escaped(text));
 }
@@ -157,19 +164,46 @@ std::string roff(std::string_view text) {
   return out;
 }
 
-std::string item(const OptionRow& row, const OptionText& text) {
-  std::string heading;
-  for (const std::string& spelling : spellings(row)) {
-    heading += (heading.empty() ? "" : ", ") + bold(spelling);
+std::string italic(std::string_view text) {
+  return util::format("\\fI{}\\fR", roff_escaped(text));
+}
+
+// A reference to the page of a command.
+std::string page_of(const CommandRow& command) {
+  return util::format(".BR rlock\\-{} (1)", roff_escaped(command.name));
+}
+
+// With a capital, which the texts of the table lack where they are phrases.
+std::string as_sentence(std::string_view phrase) {
+  std::string out(phrase);
+  out.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(out.front())));
+  return out;
+}
+
+// Whether the command has every option that the text names.
+bool fits(std::string_view text, CommandId command) {
+  for (; !text.empty(); text.remove_prefix(1)) {
+    const std::string_view name = option_at(text);
+    const OptionRow* row = name.empty() ? nullptr : find_option(name.substr(2));
+    if (row != nullptr && !row->applies_to(command)) return false;
   }
-  heading += value_shown(row, util::format("\\fI{}\\fR", roff_escaped(row.metavar)));
-  std::string sentence(text.help);
-  sentence.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence.front())));
-  std::string out = util::format(".TP\n{}\n{}", heading, roff(sentence));
+  return true;
+}
+
+std::string option_heading(const OptionRow& row) {
+  std::string out;
+  for (const std::string& spelling : spellings(row)) {
+    out += (out.empty() ? "" : ", ") + bold(spelling);
+  }
+  return out + value_shown(row, italic(row.metavar));
+}
+
+std::string item(const OptionRow& row, const OptionText& text, CommandId command) {
+  std::string out = util::format(".TP\n{}\n{}", option_heading(row), roff(as_sentence(text.help)));
   if (!text.fallback.empty()) out += util::format(" (default: {})", roff(text.fallback));
   out += ".\n";
-  if (text.same_as != nullptr) {
-    out += util::format("See {} above.\n", bold(text.same_as->name));
+  if (text.same_as != nullptr && !fits(text.manual, command)) {
+    out += page_of(*text.same_as) + "\nsays more.\n";
   } else if (!text.manual.empty()) {
     out += roff(text.manual) + "\n";
   }
@@ -185,12 +219,105 @@ std::string user_row(const OptionRow& row) {
                       row.since, roff_escaped(row.needed_by));
 }
 
-// The paragraphs of a command's --help. EXIT STATUS lists the codes of run.
+// The lines of a command's usage: in bold what stays as it is, in italics what a user puts there.
+std::string synopsis(const CommandRow& row) {
+  constexpr std::string_view kCapitals = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  constexpr std::string_view kOption = "-abcdefghijklmnopqrstuvwxyz";
+  std::string out;
+  for (std::string_view rest : util::split(row.usage, '\n')) {
+    out += bold(util::format("rlock {}", util::take_until(rest, ' '))) + ' ';
+    while (!rest.empty()) {
+      const size_t name = std::min(rest.find_first_not_of(kCapitals), rest.size());
+      const size_t option =
+          rest.front() == '-' ? std::min(rest.find_first_not_of(kOption), rest.size()) : 0;
+      const size_t size = std::max({name, option, size_t{1}});
+      const std::string_view word = rest.substr(0, size);
+      out += name > 0 ? italic(word) : option > 0 ? bold(word) : verbatim(word);
+      rest.remove_prefix(size);
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+constexpr std::string_view kExitStatus = "Exit status: ";
+
+// The paragraphs of a command's --help, without that of the exit status.
 std::string about(const CommandRow& row) {
   std::string out;
   for (std::string_view paragraph : util::split(row.about, '\n')) {
-    if (row.id == CommandId::run && paragraph.starts_with("Exit status:")) continue;
+    if (paragraph.starts_with(kExitStatus)) continue;
     out += (out.empty() ? "" : ".PP\n") + roff(paragraph) + "\n";
+  }
+  return out;
+}
+
+std::string exit_status(const CommandRow& row) {
+  std::string out;
+  for (std::string_view paragraph : util::split(row.about, '\n')) {
+    if (!paragraph.starts_with(kExitStatus)) continue;
+    out = roff(as_sentence(paragraph.substr(kExitStatus.size()))) + "\n";
+  }
+  if (row.id == CommandId::check) return out;
+  if (row.id == CommandId::run) {
+    for (const ExitCodeRow& code : exit_codes()) {
+      out += util::format(".TP\n.B {}\n{}\n", code.code, roff(code.name));
+    }
+  }
+  return out + ".PP\nEXIT STATUS in\n.BR rlock (1)\nsays what each code of rlock means, and what " +
+         "to do next.\n";
+}
+
+// The options of a command: its own, the general ones that mean something else here, and the names
+// of the others.
+std::string option_list(const CommandRow& command) {
+  std::string out;
+  const auto groups = groups_of(command.id, HelpLength::full);
+  for (const auto& [title, rows] : groups) {
+    if (groups.size() > 1) out += util::format(".SS \"{}\"\n", title);
+    for (const OptionRow* row : rows) out += item(*row, text_for(*row, command.id), command.id);
+  }
+  std::string items, others;
+  for (const OptionRow& row : options()) {
+    if (!is_general(row) || !row.applies_to(command.id)) continue;
+    const OptionText text = text_for(row, command.id);
+    if (text.help != row.help) {
+      items += item(row, text, command.id);
+    } else {
+      others += (others.empty() ? "" : ", ") + bold(spellings(row).back());
+    }
+  }
+  if (!items.empty()) items += ".PP\n";
+  return out + ".SS \"Connection and general options\"\n" + items +
+         ".BR rlock (1)\ndescribes those that mean the same for all commands: " + others + ".\n";
+}
+
+std::string examples(const CommandRow& row) {
+  std::string out;
+  for (std::string_view line : util::split(row.examples, '\n')) {
+    out += verbatim(line) + "\n";
+  }
+  return out;
+}
+
+// The commands in their groups, each with its page.
+std::string command_list() {
+  std::string out;
+  for (size_t purpose = 0; purpose < std::size(kPurposes); ++purpose) {
+    out += util::format(".SS \"{}\"\n", kPurposes[purpose]);
+    for (const CommandRow& row : commands()) {
+      if (static_cast<size_t>(row.purpose) != purpose) continue;
+      out += util::format(".TP\n{}\n{}.\n", page_of(row), roff(as_sentence(row.summary)));
+    }
+  }
+  return out;
+}
+
+// The pages of the commands of the same group.
+std::string related(const CommandRow& row) {
+  std::string out;
+  for (const CommandRow& other : commands()) {
+    if (other.purpose == row.purpose && other.id != row.id) out += page_of(other) + ",\n";
   }
   return out;
 }
@@ -234,7 +361,9 @@ std::string general_help(HelpLength length) {
       out += util::format("  {:16}{}\n", row.name, row.summary);
     }
   }
-  out += "\nrlock help 69 explains an exit code, rlock help --man shows the manual.\n";
+  out +=
+      "\nrlock help 69 explains an exit code. rlock help --man shows rlock(1), and\n"
+      "rlock help --man run shows rlock-run(1), which explains each option of run.\n";
   if (length == HelpLength::brief) {
     return out +
            "rlock COMMAND -h shows the common options of a command, --help all of them.\n"
@@ -281,7 +410,8 @@ std::string command_help(CommandId command, HelpLength length) {
     if (general.section != Section::general || !general.applies_to(command)) continue;
     if (!brief || general.common) add_option(out, general, text_for(general, command));
   }
-  if (brief) out += util::format("\nAll options: rlock {} --help\n", row.name);
+  out += brief ? util::format("\nAll options: rlock {} --help\n", row.name)
+               : util::format("\nThe manual: rlock help --man {}\n", row.name);
   return out;
 }
 
@@ -336,15 +466,19 @@ std::string exit_code_help(std::optional<int> code) {
 }
 
 std::optional<std::string> manual_page(std::string_view source, std::string_view acl_rule) {
-  Holes holes{{"least ACL rule", roff_escaped(acl_rule)}};
+  Holes holes{{"least ACL rule", roff_escaped(acl_rule)}, {"commands", command_list()}};
   for (const CommandRow& command : commands()) {
-    holes[util::format("about {}", command.name)] = about(command);
-    std::string& items = holes[util::format("options {}", command.name)];
-    const auto groups = groups_of(command.id, HelpLength::full);
-    for (const auto& [title, rows] : groups) {
-      if (groups.size() > 1) items += util::format(".PP\n{}\n", bold(title));
-      for (const OptionRow* row : rows) items += item(*row, text_for(*row, command.id));
-    }
+    const auto fill = [&](std::string_view hole, const std::string& text) {
+      holes[util::format("{} {}", hole, command.name)] = text;
+    };
+    fill("summary",
+         util::format("rlock\\-{} \\- {}", roff_escaped(command.name), roff(command.summary)));
+    fill("synopsis", synopsis(command));
+    fill("about", about(command));
+    fill("options", option_list(command));
+    fill("exit status", exit_status(command));
+    fill("examples", examples(command));
+    fill("related", related(command));
   }
   for (const ExitCodeRow& row : exit_codes()) {
     holes["exit status"] +=
@@ -353,7 +487,7 @@ std::optional<std::string> manual_page(std::string_view source, std::string_view
   for (const OptionRow& row : options()) {
     if (row.on_command_line()) holes["option users"] += user_row(row);
     if (!is_general(row)) continue;
-    holes["general options"] += item(row, {row.help, row.fallback, row.manual});
+    holes["general options"] += item(row, {row.help, row.fallback, row.manual}, CommandId::run);
   }
   return fill_template(source, holes);
 }

@@ -29,10 +29,12 @@ std::string with_bold_headings(std::string_view help);
 // What an exit code means and what to do next; without a code, the list of rlock's own codes.
 std::string exit_code_help(std::optional<int> code);
 
-// Fills the template of rlock(1): `@options COMMAND@` and `@general options@` become lists of
-// options from the table, `@exit status@` the list of exit codes, and `@least ACL rule@` becomes
-// `acl_rule`. rlock-stability(7) is made in the same way: `@option users@` becomes the rows of a
-// table of all options. nullopt if the template has another hole.
+// A manual page from its template. The holes, which are filled from the tables of commands, options
+// and exit codes: for the page of a command `@summary COMMAND@`, `@synopsis COMMAND@`,
+// `@about COMMAND@`, `@options COMMAND@`, `@exit status COMMAND@`, `@examples COMMAND@` and
+// `@related COMMAND@`; for rlock(1) `@commands@`, `@general options@`, `@exit status@` and
+// `@least ACL rule@`, which becomes `acl_rule`; for the table in rlock-stability(7)
+// `@option users@`. nullopt if the template has another hole.
 std::optional<std::string> manual_page(std::string_view source, std::string_view acl_rule);
 
 }  // namespace rlock::cli

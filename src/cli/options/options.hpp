@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-// The only description of every command and option. The parser, --help, rlock(1), the table in
-// rlock-stability(7) and the completion scripts are made from it. The rows are in commands.cpp and
-// options.cpp.
+// The only description of every command and option. The parser, --help, the manual pages, the table
+// in rlock-stability(7) and the completion scripts are made from it. The rows are in commands.cpp
+// and options.cpp.
 namespace rlock::cli {
 
 enum class CommandId : uint8_t {
@@ -163,7 +163,7 @@ struct OptionHead : OptionExtras {
 };
 struct OptionRow : OptionHead {
   std::string_view help;         // a phrase without a full stop, for --help
-  std::string_view manual = {};  // sentences for rlock(1): when to use it, what it interacts with
+  std::string_view manual = {};  // sentences for the page: when to use it, what it interacts with
 
   bool takes_value() const { return !metavar.empty(); }
   bool takes_next_word() const { return takes_value() && !value_optional; }

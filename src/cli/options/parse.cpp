@@ -299,9 +299,22 @@ Error unknown_topic(const std::string& topic) {
   candidates.push_back(kExitCodesTopic);
   return usage(
       util::format("unknown topic {}{}: rlock help explains a command ({}), an exit code such as "
-                   "69, all of them ({}), or shows the manual (--man)",
+                   "69, all of them ({}), or shows the manual (--man, --man run)",
                    quoted_word(topic), suggestion_text(topic, candidates, ""),
                    util::joined(names, ", "), kExitCodesTopic));
+}
+
+constexpr std::string_view kManual = "--man";
+
+// `rlock help --man [COMMAND]`, in either order.
+Result<CommandLine> parse_manual(std::span<const std::string> words) {
+  for (const std::string& word : words) {
+    if (word == kManual) continue;
+    const CommandRow* command = find_command(word);
+    if (command == nullptr) return unknown_topic(word);
+    return CommandLine(ManualPage{command->id});
+  }
+  return CommandLine(ManualPage{});
 }
 
 Result<CommandLine> parse_help(std::span<const std::string> words) {
@@ -309,7 +322,7 @@ Result<CommandLine> parse_help(std::span<const std::string> words) {
     return CommandLine(Help{});
   }
   const std::string& topic = words.front();
-  if (topic == "--man") return CommandLine(ManualPage{});
+  if (std::find(words.begin(), words.end(), kManual) != words.end()) return parse_manual(words);
   if (topic == kExitCodesTopic) return CommandLine(ExitCodeHelp{});
   if (const auto code = parse_exit_code(topic)) return CommandLine(ExitCodeHelp{*code});
   if (const CommandRow* command = find_command(topic)) return CommandLine(Help{command->id});

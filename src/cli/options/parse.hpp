@@ -79,7 +79,9 @@ struct Help {
 struct ExitCodeHelp {
   std::optional<int> code;  // nullopt: the list of all codes
 };
-struct ManualPage {};  // `rlock help --man`
+struct ManualPage {
+  std::optional<CommandId> command;  // none: rlock(1)
+};
 struct Version {
   bool json = false;
 };
