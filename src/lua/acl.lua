@@ -1,7 +1,7 @@
 -- include: begin commands
--- The error that names the first command that the scripts run and that the ACL denies or the server lacks, else nil and
--- whether each was checked: servers before 7.0 cannot, and a server that raises any other error is asked no further. BLPOP
--- may be missing, because a waiter can poll.
+-- Returns the error that names the first command that the scripts run and that the ACL denies or the server lacks, or nil, and whether each
+-- command was checked. Servers before 7.0 cannot check; after any other error of a server the check stops. BLPOP may be missing, because a
+-- waiter can poll.
 local function denial()
   if not redis.acl_check_cmd then return nil, false end
   for _, command in ipairs(commands_on(HOLDERS, HOLDERS, HOLDERS, now)) do

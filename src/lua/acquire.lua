@@ -37,8 +37,8 @@ local work = args.once and {field = args.once, span = tonumber(args.span), asked
                             max = tonumber(args.max_failures)}
 -- include: supersede enter
 
--- The error for a newcomer, before anything is written: a rule that is not known, or what the ACL denies this user, since a denied
--- release would keep the lock, and a denied wake would go unnoticed. What the ACL allows counts for an hour.
+-- The error for a newcomer, before anything is written: a rule that this version does not know, or a command that the ACL denies this user,
+-- because a denied release would keep the lock, and a denied wake would go unnoticed. A check of the ACL counts for an hour.
 local function refused()
   local unknown = unknown_rule(memory)
   if unknown then return 'UNKNOWN ' .. unknown end
@@ -54,7 +54,7 @@ local function refused()
   return nil
 end
 
--- Why an owner that has ended gets no lock; nil if it has not, or may come back.
+-- Why an owner that has ended is not granted the lock; nil if it has not ended, or may come back.
 local function ended_reply()
   local kind = tombstone(owner)
   if kind == DONE and work then
@@ -67,7 +67,7 @@ local function ended_reply()
   return nil
 end
 
--- Whether what it asks for is done, or failed too often, and nothing runs under its hold yet.
+-- The reply if the owner's work is done, or failed too often, and nothing runs under its hold yet.
 local function done_reply()
   if not work then return nil end
   local line = held_until(owner) and read_line(owner)
@@ -81,7 +81,7 @@ local function forget_as_others()
   if last and last <= through then forget_mark(work, mark, through) end
 end
 
--- It need not run: its grant is cancelled, and it leaves the queue.
+-- Cancels the grant of an owner that need not run, and removes it from the queue.
 local function settle_if_done()
   local verdict = done_reply()
   if not verdict then return nil end
@@ -94,7 +94,7 @@ local function settle_if_done()
   return verdict
 end
 
--- A waiter asks again.
+-- A waiter asks again: keeps its position.
 local function stay(ticket)
   if call('HEXISTS', WHO, owner) == 0 then write_line(owner, new_line('waiting')) end  -- it was deleted
   if placed(ticket) ~= ticket then set_place(owner, placed(ticket)) end
@@ -106,7 +106,7 @@ if known then work.asked = math.min(work.asked, known.asked) end
 local ended = ended_reply()
 if ended then return reply_of(ended) end
 local held, ticket = held_until(owner), queue_ticket(owner)
--- The owner of a grant that has ended is a newcomer, too.
+-- An owner whose grant has ended is a newcomer, too.
 local refusal = not ticket and (held or 0) <= now and refused()
 if refusal then return redis.error_reply(refusal) end
 if held or ticket or done_reply() then touch() end
@@ -120,5 +120,5 @@ if work then
   local mark = read_mark(work.field)
   reply.forgotten = math.max(memory.forgotten, mark.ended == 0 and mark.token or 0)
 end
--- A late copy of a waiter's request, whose reply nobody reads, must not swallow the wake of the head.
+-- A late copy of a waiter's request, whose reply is not read, must not swallow the wake of the head.
 return finish(reply, not (ticket and queue_ticket(owner)) and owner)

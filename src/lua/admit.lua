@@ -1,5 +1,5 @@
 -- include: sweep grant
--- Grants the lock to the waiters at the head as far as they fit; drops the dead on the way, and those whose work is done.
+-- Grants the lock to the waiters at the head as long as they fit. Removes dead waiters on the way, and those whose work is done.
 local function admit()
   local ADMIT = 64  -- granted by one script, or found to be done
   if unknown_rule(memory) then return end
@@ -14,14 +14,14 @@ local function admit()
       remove_waiter(head)
       add_tombstone(head, EXPIRED)
     elseif not line then
-      -- The line was deleted: the next request of the waiter brings it back.
+      -- The line was deleted; the next request of the waiter writes it again.
       return wake(head, 'look')
     elseif verdict then
       dismiss_as_done(head, line.record, verdict)
     elseif head == excluded or unknown_rule(line) or not fits(line.limit, line.while_closed) then
       return
     elseif math.floor(beat_ends) - now <= HEARTBEAT * (slices_of(beat_ends) - 1) then
-      -- It has not asked within the heartbeat of a waiter near the head, and may have died long ago. It leaves the queue, and is
+      -- The waiter has not asked within the heartbeat of a waiter near the head, and may have died long ago. It leaves the queue and is
       -- woken to ask again with its ticket. The sweep of its tombstone removes its stamp.
       remove_waiter(head)
       if stamp_of(head) > 0 then add_tombstone(head, EXPIRED) end

@@ -19,13 +19,13 @@ local time = call('TIME')
 local now_us = time[1] * 1000000 + time[2]
 local now = math.floor(now_us / 1000)
 
--- Arguments are names and values in turn. An argument that is left out does not apply.
+-- Arguments are alternating names and values. An argument that is left out does not apply.
 local args = {}
 for i = 1, #ARGV, 2 do args[ARGV[i]] = ARGV[i + 1] end
 
 local function int(n) return type(n) == 'number' and string.format('%.0f', n) or n end  -- `..` rounds to 14 digits
 
--- The keys with a new member: they may be new themselves, and have no end then. For set_expiry().
+-- The keys with a new member, for set_expiry(): they may be new themselves and then have no expiry.
 local grown = {}
 local function put_score(key, score, member) if call('ZADD', key, score, member) == 1 then grown[key] = true end end
 local function put_text(key, field, text) if call('HSET', key, field, text) == 1 then grown[key] = true end end
@@ -35,8 +35,8 @@ local function n_waiters() return call('ZCARD', QUEUE) end
 local function least(set) return tonumber(call('ZRANGE', set, 0, 0, 'WITHSCORES')[2] or math.huge) end
 local function first_end() return least(HOLDERS) end  -- of a lease
 
--- The server does not undo the writes of a script that fails, so a key of a wrong type must stop it here, before the first write.
--- Before 1.0 the memory was a text, and so was a hold with nobody waiting: `1 ` and more.
+-- The server does not undo the writes of a failed script, so a key of a wrong type must stop the script here, before the first write.
+-- Before 1.0 the memory was a text, and so was a hold without waiters: `1 ` and more.
 local fields, first = redis.pcall('HGETALL', META), redis.pcall('ZRANGE', HOLDERS, 0, 0, 'WITHSCORES')
 if fields.err or first.err then
   for _, key in ipairs({META, HOLDERS}) do
@@ -47,7 +47,7 @@ if fields.err or first.err then
   call('ZRANGE', HOLDERS, 0, 0)
 end
 local first_end_before = tonumber(first[2] or math.huge)
--- Each command names its key in its line, from which rlock reads which key is of a wrong type.
+-- Each command names its key in its own line, from which rlock reads which key has a wrong type.
 local first_beat = tonumber(call('ZRANGE', ALIVE, 0, 0, 'WITHSCORES')[2] or math.huge)
 local first_tombstone = math.floor((call('ZRANGE', RELEASED, 0, 0, 'WITHSCORES')[2] or math.huge) / 16)
 local limits_differ = call('ZCARD', LIMITS) ~= n_holders()  -- somebody deleted keys by hand
@@ -56,10 +56,11 @@ call('HLEN', WHO)
 call('HLEN', ONCE)
 call('LLEN', HISTORY)
 
--- Whether something has ended that no script has swept.
+-- Whether something has ended that no script has swept so far.
 local is_due = math.min(first_end_before, first_beat, first_tombstone) <= now or limits_differ
 
--- Nothing else is kept that the server can be asked for. Lua allows 200 variables outside functions; acquire has most of them.
+-- Only state that the server cannot be asked for is kept in variables. Lua allows 200 variables outside functions, and acquire has most of
+-- them.
 local wakes = {}          -- owner, event, owner, event...: of wake(), pushed by finish()
 local left_queue = 0      -- how many owners have left the queue: of dequeue(), for nudge_near()
 local must_retry = false  -- there is more to sweep or to grant: of sweep() and admit(), for the reply, and for the head

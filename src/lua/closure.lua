@@ -1,5 +1,5 @@
--- closure: closes the lock or opens it. While it is closed only runs that may pass are granted it; holders keep it. The caller names
--- the closure that it saw, so that a late or repeated request changes nothing.
+-- closure: closes the lock or opens it. While it is closed, only runs that may pass are granted it; holders keep it. The caller names the
+-- closure that it saw, so that a late or repeated request changes nothing.
 -- include: memory tombstones lines holders history sweep acl finish
 -- Arguments:
 --   seen      the id of the closure that the caller saw
@@ -20,7 +20,7 @@ local reply
 if id and present_id == id then
   reply = {'closed'}
 elseif not id and not present_id then
-  -- A request to close it that comes after its undoing changes nothing.
+  -- A request to close the lock that arrives after its undoing changes nothing.
   if seen then add_tombstone(seen, WAS_RELEASED) end
   reply = {'opened'}
 elseif present_id ~= seen or id and (ends <= now or tombstone(id)) then

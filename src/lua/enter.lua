@@ -1,7 +1,7 @@
 -- include: grant admit once supersede
--- Of acquire: how a newcomer is granted the lock, is refused, or joins the queue, and how a grant is claimed.
+-- For acquire: how a newcomer is granted the lock, is refused, or joins the queue, and how a grant is claimed.
 
--- A newcomer that is refused leaves no tombstone: the memory shows that the last one was counted, in case it asks again.
+-- A refused newcomer leaves no tombstone: the memory shows that the last refusal was counted, in case the owner asks again.
 local function note_refusal(how)
   local counted = string.sub(owner, 1, 8)
   if memory.skipped == counted then return end
@@ -9,13 +9,13 @@ local function note_refusal(how)
   count_skip(record, how)
 end
 
--- Its line, as a waiter or as a new holder.
+-- The line of the owner, as a waiter or as a new holder.
 local function new_line(state)
   return add_once({state = state, limit = limit, token = 0, since = now, ttl = ttl, min_hold = tonumber(args.min_hold or 0),
                    responsive = args.responsive, supersede = supersedes, while_closed = may_pass, record = record}, work)
 end
 
--- An owner that may pass a closure stands a year before all that may not.
+-- An owner that may pass a closure stands a year ahead of all owners that may not.
 local function is_ahead(ticket) return ticket < now_us - AHEAD / 2 end
 local function placed(ticket)
   local passes = may_pass and not is_ahead(ticket) and closed_until()
@@ -72,7 +72,7 @@ local function claim(held)
   if line.state == 'revoked' then return {'gone', kind = 'forced', note = note_of(owner)} end
   if line.token == 0 then
     if not is_numbered(limit) or n_holders() == 1 then return grant_now(math.max(held, now + ttl)) end
-    -- The line was deleted, and its token with it. Which slot it had, and which the others have, is not known.
+    -- The line was deleted, and its token with it. It is not known which slot it had, and which slots the others have.
     return {'queued', ticket = math.max(1, given_ticket), position = 1, look_again = math.max(1, held - now),
             holder = describe(owner, held), slice = SLICE}
   end
@@ -88,7 +88,7 @@ local function claim(held)
   return {'granted', token = line.token, slot = line.slot}
 end
 
--- One in the queue is granted the lock, or waits.
+-- An owner in the queue is granted the lock, or waits.
 local function wait()
   store_stamp(owner, stamp)
   local ticket = queue_ticket(owner)
@@ -111,7 +111,7 @@ local function enter()
   if waiters > 0 and may_pass and closed_until() then waiters = call('ZCOUNT', QUEUE, '-inf', int(now_us - AHEAD / 2)) end
   if must_retry then return {'more'} end
   if waiters == 0 and fits(limit, may_pass) then return grant_now(now + ttl) end
-  -- An owner that waited here before only comes back to its place.
+  -- An owner that waited here before only returns to its position.
   local waited_before = stamp == 0 and given_ticket > 0 or stamp_of(owner) > 0
   local full = waiters >= max_queue and not waited_before
   if args.at_once or full and not (supersedes and superseding_waiter()) then

@@ -1,5 +1,5 @@
--- renew: the lease of this owner lasts ttl from now, or as long as it did. A lost lease is never restored: nothing
--- here remembers who had the lock in between.
+-- renew: the lease of this owner lasts ttl from now, or its previous time. A lost lease is never restored, because nothing here records
+-- which owners had the lock in between.
 -- ARGV: owner, ttl in ms
 -- Returns: extended | gone | held owner entries ms-left
 local owner, ttl = unpack(ARGV)

@@ -1,4 +1,4 @@
--- first: moves a waiter to the head of the queue: before all if it may pass a closure, else behind those that may. May be sent
+-- first: moves a waiter to the head of the queue: before all waiters if it may pass a closure, otherwise behind those that may. May be sent
 -- again.
 -- include: memory lines holders queue sweep acl finish
 -- Arguments:
@@ -22,7 +22,7 @@ if ticket then
       write_line(owner, line)
     end
     set_place(owner, math.max(1, head[2] - 1))
-    -- Until its next request its heartbeat counts as that of one near the head.
+    -- Until its next request it has the heartbeat of a waiter near the head.
     set_heartbeat(owner, beat_ends and math.floor(beat_ends) or now + HEARTBEAT)
   end
 end

@@ -1,5 +1,5 @@
--- force_unlock: an operator breaks a lock. A holder that responds is revoked, and counts until it confirms or its lease ends; one
--- that does not respond is freed at once, and with `now` every holder is. May be sent again.
+-- force_unlock: an operator breaks a lock. A holder that responds is revoked, and counts until it confirms or its lease expires. A holder
+-- that does not respond is freed immediately, and with `now` every holder is. May be sent again.
 -- include: memory tombstones lines holders queue history sweep admit finish
 -- Arguments:
 --   now      1: the holders are not waited for
@@ -11,7 +11,7 @@
 --   free, nomatch, more
 local note = args.note
 
--- The run of a cool-down is in the history already: its row gets the note.
+-- The run of a cool-down is in the history already, so its row gets the note.
 local function note_cooldown(line)
   local place, row = row_of(line.token)
   if not row then return end
@@ -22,7 +22,7 @@ end
 local function break_hold(owner)
   local line, ends = read_line(owner), held_until(owner)
   local counts = line.responsive ~= '0' and not args.now
-  -- While it counts the note of the first operator stays.
+  -- While the holder counts, it keeps the note of the first operator.
   if not counts or line.state ~= 'revoked' then store_note(owner, note) end
   wake(owner, 'revoked')
   if counts then

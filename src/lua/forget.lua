@@ -1,4 +1,4 @@
--- forget: removes the marks of what was done. No mark is written any more for a run that ended before. May be sent again.
+-- forget: removes the marks of work that was done. After that no mark is written for a run that ended before. May be sent again.
 -- include: memory lines holders once finish
 -- Arguments:
 --   field    of ONCE; without it all of them
@@ -9,13 +9,13 @@ local field, given = args.field, tonumber(args.through or 0)
 if not is_known() and call('HLEN', ONCE) == 0 and given == 0 then return {'forgotten'} end
 touch()
 
--- A run that is alone now counts when it succeeds: its token is greater than that of all that ended. Of several that run now none
--- counts, because a mark between their tokens would stay. A closure does not run, nor does a holder whose lease has ended.
+-- A run that is the only one now counts when it succeeds, because its token is greater than that of all ended runs. If several run now,
+-- none of them counts, because a mark between their tokens would stay. A closure is not a run, nor is a holder whose lease has expired.
 local function last_ended()
   local live = call('ZCOUNT', HOLDERS, '(' .. now, '+inf') - (closed_until() and 1 or 0)
   local holder = live == 1 and some_holder()
   local line = holder and holder.state ~= 'cooldown' and read_line(holder.owner)
-  -- If only nested runs are left, the run that has this token has ended.
+  -- If only nested runs are left, the run with this token has ended.
   if line and line.token ~= 0 and live_entries(line)['0'] then return line.token - 1 end
   return math.max(memory.last, now_us)
 end
@@ -37,7 +37,7 @@ else
   local all = call('HGETALL', ONCE)
   for i = 1, #all, 2 do
     local mark = read_mark(all[i])
-    -- The token of `newest` is a number that a user chose; `waits` is of a waiter, not of what was done.
+    -- The token of `newest` is a number that a user chose; `waits` belongs to a waiter, not to work that was done.
     if all[i] == 'newest' then
       numbers = mark.kept > 0 and 1 or 0
       call('HDEL', ONCE, all[i])

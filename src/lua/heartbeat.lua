@@ -14,7 +14,7 @@ local is_due = not first[2] or tonumber(first[2]) <= now or call('ZCOUNT', ALIVE
 if not place or place < NEAR or is_due or not call('ZSCORE', ALIVE, owner) then return {'ask'} end
 if tonumber(call('HGET', META, 'form') or 0) ~= FORM then return {'ask'} end
 local slices = math.min(MOST_SLICES, 1 + math.floor(place / NEAR))
--- A server whose memory is full may refuse it: acquire begins with a command that is never refused.
+-- A server whose memory is full may refuse this; acquire begins with a command that is never refused.
 local beat = redis.pcall('ZADD', ALIVE, now + HEARTBEAT * slices + (slices - 1) / 4, owner)
 if type(beat) == 'table' then return {'ask'} end
 local holder, ends, closed = string.gsub(first[1], '^~', ''), first[2], call('ZSCORE', HOLDERS, CLOSED)

@@ -15,7 +15,7 @@ local function write_history(row, place)
   if length > memory.keep then call('LTRIM', HISTORY, 0, memory.keep - 1) end
 end
 
--- The place of the row of the run with this token, and the row.
+-- The index of the row of the run with this token, and the row.
 local function row_of(token)
   for place = 0, memory.keep - 1 do
     local text = call('LINDEX', HISTORY, place)
@@ -30,8 +30,8 @@ local function quoted(note)
   return text ~= '' and text or nil
 end
 
--- A release without a result (`-`), or of a run that was asked to stop and returned 0 (`stopped`), is neither a success nor a
--- failure. A run that was `counted` when its lease ended is counted no more, but may still be the last success.
+-- A release without a result (`-`), or of a run that rlock was asked to stop and that returned 0 (`stopped`), is neither a success nor a
+-- failure. A run that was `counted` when its lease expired is not counted again, but may still be the last success.
 local function count_run(row, counted)
   local released, result = row.how == 'released', row.result
   if released and result == 'exit:0' then
@@ -50,8 +50,8 @@ local function count_run(row, counted)
   if not counted then memory.runs = memory.runs + 1 end
 end
 
--- Counts a run that ended at ENDED, and returns its row; nil if it has none: a grant that was never claimed ran nothing, and of a
--- holder whose line was deleted nothing is known. It writes nothing, because inspect counts runs that nobody has swept yet.
+-- Counts a run that ended at ENDED, and returns its row. Returns nil if it has none: a grant that was never claimed ran nothing, and about
+-- a holder whose line was deleted nothing is known. Writes nothing, because inspect also counts runs that no script has swept.
 local function run_row(owner, line, how, result, ended)
   if not line or line.state == 'granted' or line.unclaimed or line.token == 0 then return nil end
   local row = {kind = 'run', token = line.token, since = line.since, ended = ended, how = how, result = line.result or result,

@@ -1,6 +1,6 @@
 -- include: lines
--- HOLDERS, owner to the end of its lease, and LIMITS, owner to the largest number of holders that it allows. A cool-down is the
--- holder ~owner, a closure the holder ~closed: so nothing else decides whether a lock is free.
+-- HOLDERS, owner to the end of its lease, and LIMITS, owner to the largest number of holders that it allows. A cool-down is the holder
+-- ~owner and a closure the holder ~closed, so that nothing else decides whether a lock is free.
 
 local function held_until(owner) return tonumber(call('ZSCORE', HOLDERS, owner) or nil) end
 
@@ -24,21 +24,21 @@ local function cooldown_after(line)
           slot = line.slot, record = line.record}, ends
 end
 
--- After a hold that ran something the lock stays taken until its min-hold is over: in the place of the hold, and of an earlier
+-- After a hold that ran something, the lock stays held until its min-hold has passed: the cool-down replaces the hold, and an earlier
 -- cool-down of this owner.
 local function start_cooldown(owner, line)
   local cooldown, ends = cooldown_after(line)
   if cooldown then store_holder('~' .. owner, cooldown, math.max(ends, held_until('~' .. owner) or 0)) end
 end
 
--- Until when the lock is closed; nil where it is open.
+-- Until when the lock is closed; nil if it is open.
 local function closed_until()
   local ends = held_until(CLOSED)
   return ends and ends > now and ends or nil
 end
 
--- A holder as replies have it: its line, with the number of its entries in their place, its owner, how long it has held the lock,
--- and how long its lease lasts. The owner of a closure is its id.
+-- A holder in the form of a reply: its line, with the number of its entries instead of the entries, its owner, how long it has held the
+-- lock, and how long its lease lasts. The owner of a closure is its id.
 local function describe(owner, ends, line)
   local holder, entries = line or read_line(owner), 0
   for _ in pairs(live_entries(holder)) do entries = entries + 1 end
@@ -47,14 +47,14 @@ local function describe(owner, ends, line)
   return holder
 end
 
--- One live holder that is no closure, or false.
+-- A live holder that is not a closure, or false.
 local function some_holder()
   local two = call('ZRANGEBYSCORE', HOLDERS, '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 2)
   local at = two[1] == CLOSED and 3 or 1
   return two[at] and describe(two[at], tonumber(two[at + 1])) or false
 end
 
--- Why the lock is not granted now: it is closed, and the owner may not pass, or it is held.
+-- Why the lock is not granted now: it is closed and the owner may not pass, or it is held.
 local function obstacle(passes)
   local ends = not passes and closed_until()
   return ends and describe(CLOSED, ends) or some_holder()
@@ -62,7 +62,7 @@ end
 
 local function is_numbered(limit) return limit > 1 and limit <= MOST_SLOTS end
 
--- The slots that holders have. That of a holder whose line was deleted is known once its outer run has renewed.
+-- The slots of the holders. The slot of a holder whose line was deleted is known once its outer run has renewed.
 local function used_slots()
   local owners, used = call('ZRANGE', HOLDERS, 0, -1), {}
   for i, text in ipairs(#owners > 0 and call('HMGET', WHO, unpack(owners)) or {}) do
@@ -76,8 +76,8 @@ local function used_slots()
   return used
 end
 
--- Whether one more holder with this limit stays within the limits of all holders, its own included. A closure does not count
--- for an owner that passes it.
+-- Whether one more holder with this limit stays within the limits of all holders, its own included. A closure does not count for an owner
+-- that may pass it.
 local function fits(limit, passes)
   local others, two = n_holders(), call('ZRANGE', LIMITS, 0, 1, 'WITHSCORES')
   if others == 0 then return true end

@@ -13,7 +13,7 @@ local after = '(' .. now
 local live, closed = call('ZCOUNT', HOLDERS, after, '+inf'), closed_until()
 local ended, ends = ended_holders()
 
--- The cool-downs after runs that have ended and that nobody has swept.
+-- The cool-downs after runs that have ended and that no script has swept.
 local cooldowns = {}
 for _, owner in ipairs(ended) do
   local cooldown, cools_until = cooldown_after(read_line(owner))
@@ -29,7 +29,7 @@ local function list_holders()
   return page
 end
 
--- For how long a waiter has been silent, if it is late by half of its slice or more; else 0.
+-- How long a waiter has been silent, if it is late by half of its slice or more; else 0.
 local function silence(beat_ends)
   local slices = slices_of(beat_ends)
   local silent = now - (math.floor(beat_ends) - HEARTBEAT * slices)
@@ -54,8 +54,8 @@ local function list_waiters()
   return page, n_waiters() > last + 1
 end
 
--- The newest rows, as many as are wanted, and some of which one may show the last failure: another run may have been stopped
--- since. Counts the runs that nobody has swept.
+-- The newest rows: as many as requested, and some among which one may be the last failure, because another run may have been stopped since.
+-- Counts the runs that no script has swept.
 local function list_rows()
   local added = {}
   for i, owner in ipairs(ended) do

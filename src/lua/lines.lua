@@ -10,7 +10,7 @@ local RLOCK_RUN = '2'  -- who responds when its lock is broken: nobody (0), a re
 
 local function write_line(owner, line) put_text(WHO, owner, words_of(line)) end
 
--- A holder whose line was deleted is taken for a live run, with the token 0, until its renewal brings the line back.
+-- A holder whose line was deleted counts as a live run, with the token 0, until its renewal writes the line again.
 local function read_line(owner)
   local text = call('HGET', WHO, owner)
   local line = text and read_words(text)
@@ -22,7 +22,7 @@ local function read_line(owner)
           token = 0, since = now, ttl = 0, min_hold = 0, responsive = cools and '0' or RLOCK_RUN, entries = '0:' .. ends, record = ''}
 end
 
--- The entries of a line whose leases have not ended: id to end. Usually it has one, 0.
+-- The entries of a line whose leases have not expired: id to end. Usually there is one, 0.
 local function live_entries(line)
   local entries = {}
   for id, ends in string.gmatch(line.entries or '', '(%w+):(%d+)') do
@@ -31,7 +31,7 @@ local function live_entries(line)
   return entries
 end
 
--- Puts entries into a line, and returns the latest end of them.
+-- Stores entries in a line, and returns the latest of their ends.
 local function set_entries(line, entries)
   local texts, latest = {}, 0
   for id, ends in pairs(entries) do

@@ -1,5 +1,5 @@
 -- include: tombstones holders
--- Why the lease of an owner that holds nothing now cannot be put back; nil if nobody can have had the lock since.
+-- Why the lease of an owner that holds nothing now cannot be restored; nil if no other owner can have had the lock since.
 local function loss_reason(owner, entry, token, limit, greatest, end_kind)
   -- The tombstones may have been evicted; an operator's note is in another key.
   if end_kind and end_kind > REQUEUED then return ended_as(end_kind) end

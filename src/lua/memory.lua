@@ -1,5 +1,5 @@
 -- include: begin
--- META: what a lock remembers when nobody holds it. A number is 0 and a text is empty if nothing is stored.
+-- META: what a lock remembers while no owner holds it. A number is 0 and a text is empty if nothing is stored.
 local memory = {
   form = FORM,                           -- of everything that is stored; a script of another form stops
   last = 0,                              -- the last number that was issued
@@ -17,9 +17,9 @@ local memory = {
   forgotten = 0,                         -- everything was forgotten up to this token
 }
 
--- A script keeps the words that it does not know, in META and in lines, so that a later version can store more. A word `!word` in
--- META is to be respected: a script that does not know it grants the lock to nobody; one in a waiter's line, not to that waiter.
--- Its value is the version that knows it.
+-- A script keeps the words that it does not know, in META and in lines, so that a later version can store more. A word `!word` must be
+-- respected: if a script does not know it, in META the script grants the lock to no owner, and in a waiter's line not to that waiter. The
+-- value of the word is the version that knows it.
 local function unknown_rule(facts)
   for name, value in pairs(facts) do
     if string.sub(name, 1, 1) == '!' then return name .. ' ' .. value end
@@ -50,13 +50,12 @@ local function save_memory()
   for name in pairs(stored) do if memory[name] == nil then call('HDEL', META, name) end end
 end
 
--- The first write of a script that must also work when memory is full: the server does not refuse PEXPIREAT, and lets the
--- writes after it pass.
+-- The first write of a script that must work even if memory is full: the server does not refuse PEXPIREAT, and accepts the writes after it.
 local function touch() call('PEXPIREAT', META, math.max(memory.expires, now + KEPT)) end
 
--- All keys end together, 30 days after the last use, lease, min-hold and tombstone. Their ends are up to an hour later, so that a
--- script moves them once an hour; a key that may be new is given the same end. The memory comes last: where the ACL denies HSET,
--- the other keys have an end already.
+-- All keys expire together, 30 days after the last use, lease, min-hold and tombstone. They are set up to an hour later, so that scripts
+-- move them only once an hour; a key that may be new gets the same time. The memory comes last, because if the ACL denies HSET, the other
+-- keys have an expiry already.
 local function set_expiry()
   local last_lease = tonumber(call('ZRANGE', HOLDERS, -1, -1, 'WITHSCORES')[2] or 0)
   local needed = math.max(now, last_lease, memory.lasts) + KEPT
@@ -69,7 +68,7 @@ local function set_expiry()
   if must_move then call('PEXPIREAT', META, memory.expires) end
 end
 
--- Numbers come from a counter and a clock: neither a loss of data nor a clock that is set back repeats one.
+-- Numbers come from a counter and a clock, so that neither a loss of data nor a clock that is set back repeats a number.
 local function issue()
   memory.last = math.max(memory.last + 1, now_us)
   if memory.created == 0 then memory.created = memory.last end

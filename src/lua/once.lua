@@ -18,8 +18,8 @@ end
 
 local function is_key(field) return string.sub(field, 1, 4) == 'key:' end
 
--- Makes room for one more field, of those that were done or of the others: removes what has expired and, of MARKS keys of the
--- same sort, the least recently used one. Returns whether it removed that one.
+-- Makes room for one more field, either of those that were done or of the others: removes expired fields and, if there are MARKS keys of
+-- the same sort, the least recently used one. Returns whether it removed that one.
 local function make_room(field, done)
   local n = call('HLEN', ONCE)
   if n == 0 or n < MARKS and n % 64 > 0 then return false end
@@ -38,7 +38,7 @@ local function make_room(field, done)
   return full
 end
 
--- A period is kept for two of its length. BEFORE: the mark that it replaces. Returns whether another was removed for it.
+-- A period is kept for twice its length. BEFORE: the mark that this one replaces. Returns whether another mark was removed for it.
 local function write_mark(work, mark, before)
   local done, was_done = mark.ended > 0, before.kept > 0 and before.ended > 0
   local same_sort = before.kept > 0 and was_done == done
@@ -50,8 +50,8 @@ local function write_mark(work, mark, before)
   return pushed_out
 end
 
--- What the owner of a line does once, or nil: field, a field of ONCE; span of the period or distance; asked, when it first
--- asked; max, after how many failures it gives up.
+-- What the owner of a line does once, or nil: field, a field of ONCE; span of the period or distance; asked, when it first asked; max,
+-- after how many failures it gives up.
 local function once_of(line)
   if not line or not line.once then return nil end
   return {field = line.once, span = line.span or 0, asked = line.asked or now, max = line.max}
@@ -70,13 +70,13 @@ local function is_done(work, mark)
   return mark.granted > work.asked or mark.asked > work.asked - work.span
 end
 
--- Of `within` only what failed in the distance before this owner asked.
+-- For `within`, counts only failures within the distance before this owner asked.
 local function failures_of(work, mark)
   if work.field == 'within' and mark.failed <= work.asked - work.span then return 0 end
   return mark.failures
 end
 
--- The reply to an owner whose work is done or has failed too often; nil if it is to run.
+-- The reply to an owner whose work is done or has failed too often; nil if it has to run.
 local function decided(work)
   local mark = read_mark(work.field)
   if is_done(work, mark) then return {'done', ended = mark.ended, took = mark.ended - mark.granted, record = mark.record, token = mark.token} end
@@ -85,7 +85,7 @@ local function decided(work)
   return nil
 end
 
--- A key that is asked for is kept for longer.
+-- A key that an owner asks for is kept for longer.
 local function keep_mark(work)
   local mark = read_mark(work.field)
   if mark.kept > 0 and is_key(work.field) then write_mark(work, mark, mark) end
@@ -101,7 +101,7 @@ local function mark_done(work, token, granted_at, record)
   return write_mark(work, mark, before) and 'no_room' or 'marked'
 end
 
--- Over a quorum the servers agree on a token, which may come from a clock that is ahead of this one; no further.
+-- Over a quorum the servers agree on a token, which may come from a clock that is ahead of this one by a minute at most.
 local function agreed(token) return math.min(tonumber(token), math.max(memory.last, now_us + 60000000)) end
 
 -- Forgets a mark up to a token.
@@ -119,8 +119,8 @@ local function note_failure(work)
   write_mark(work, mark, before)
 end
 
--- Notes that a run with this number was granted the lock: runs with smaller ones never start after it. Returns whether no number
--- was greater.
+-- Records that a run with this number was granted the lock, so that runs with smaller numbers never start after it. Returns whether no
+-- number was greater.
 local function note_number(number, record)
   local newest = read_mark('newest')
   if number < newest.token then return false end
@@ -129,7 +129,7 @@ local function note_number(number, record)
   return true
 end
 
--- A ticket that is ahead of the clock counts as none: after one run with a clock that was ahead every later ticket would be older.
+-- A ticket that is ahead of the clock does not count, because after one run with a clock that was ahead every later ticket would be older.
 local function read_waits()
   local waits = read_mark('waits')
   waits.ticket = (waits.ticket or 0) <= now_us and waits.ticket or 0
@@ -138,7 +138,7 @@ end
 
 local function write_waits(waits) write_mark({field = 'waits', span = 0}, waits, waits) end
 
--- Notes that a run without a number was granted the lock: a waiter that comes back with this ticket, or an earlier one, is older.
+-- Records that a run without a number was granted the lock: a waiter that returns with this ticket, or an earlier one, is older.
 local function note_claim(owner, record, ticket)
   local waits = read_waits()
   if ticket < waits.ticket then return end

@@ -1,8 +1,8 @@
 -- include: once loss history
--- Of release: what it notes of the work that is done once, and of a run that the server has lost.
+-- For release: what it records about work that is done once, and about a run that the server has lost.
 
--- Notes in ONCE how the run ended. A server that was stopped carries out this request late: the run was granted the lock when its
--- token was issued, and had first asked before that by the time that it waited.
+-- Records in ONCE how the run ended. A server that was stopped carries out this request late, so the times are derived: the run was granted
+-- the lock when its token was issued, and had first asked before that by the time that it waited.
 local function note_outcome(line)
   if not work then return '' end
   local known, number = once_of(line), tonumber(args.token)
@@ -28,8 +28,8 @@ local function mark_before()
   return tombstone(owner .. ':no_room') and 'no_room' or 'marked'
 end
 
--- The success of a run whose hold is gone, or that only other servers granted the lock: marked and listed once, and if nobody can
--- have had the lock since. A holder that is left here with a smaller token is over: its release reached the other servers only.
+-- The success of a run whose hold is gone, or that only other servers granted the lock: marked and listed once, if no other owner can have
+-- had the lock since. A holder that is left here with a smaller token has ended: its release reached the other servers only.
 local function note_late_success(end_kind)
   if end_kind == WAS_RELEASED then return mark_before() end
   if not work or args.outcome ~= 'succeeded' then return '' end
@@ -41,7 +41,7 @@ local function note_late_success(end_kind)
   return note_outcome(nil)
 end
 
--- The server lost its data while the run went on, so that no other script lists it. The memory is younger than the hold then.
+-- The server lost its data while the run continued, so no other script lists the run. In that case the memory is younger than the hold.
 local function note_lost_run()
   local number = tonumber(args.run)
   if not number or unused or memory.created > 0 and memory.created <= number or row_of(number) then return end

@@ -2,7 +2,7 @@
 -- value is the owner.
 local KEY = KEYS[1]
 
--- The holder: owner, entries, ms left (negative: no expiry). Nothing when the lock is free.
+-- The holder: owner, entries, ms left (negative: no expiry). Returns nothing if the lock is free.
 local function holder()
   local owner = redis.call('GET', KEY)
   if owner then return owner, 1, redis.call('PTTL', KEY) end

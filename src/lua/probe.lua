@@ -1,5 +1,5 @@
--- probe: tries each command that the scripts of the native format use, on keys that nobody uses. They expire within a
--- minute, even if this user may not delete them.
+-- probe: tries each command of the scripts of the native format, on keys that no lock uses. They expire within a minute, even if this user
+-- may not delete them.
 -- include: commands
 -- KEYS: a sorted set, a hash, a list
 -- Returns: {command error}… for those that failed

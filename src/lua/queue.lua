@@ -17,13 +17,13 @@ local function remove_waiter(owner)
   forget_line(owner)
 end
 
--- A wake is a hint, and is pushed last: one before the new state would send the waiter back to sleep.
+-- A wake is a hint, and is pushed last: a wake before the new state would send the waiter back to sleep.
 local function wake(owner, event)
   wakes[#wakes + 1] = owner
   wakes[#wakes + 1] = event
 end
 
--- Returns whether the wake was pushed: a server that wants all keys declared refuses, because these lists are not.
+-- Returns whether the wake was pushed: a server that requires declared keys refuses, because these lists are not declared.
 local function push_wake(owner, event)
   local WAKE_LIFE = 10000
   local key = string.sub(HOLDERS, 1, -8) .. 'wake:' .. owner
@@ -34,8 +34,8 @@ local function push_wake(owner, event)
   return true
 end
 
--- Of those far from the head heartbeat and slice grow with the place. For how many slices a waiter at this place, counted from
--- 0, blocks before it asks again.
+-- Far from the head, heartbeat and slice grow with the position. Returns for how many slices a waiter at this position, counted from 0,
+-- blocks before it asks again.
 local function slices_at(place) return math.min(MOST_SLICES, 1 + math.floor(place / NEAR)) end
 
 -- The score in ALIVE is the end of the heartbeat; a quarter of a ms for each slice after the first shows its length.
@@ -47,8 +47,8 @@ local function beat(owner)
   set_heartbeat(owner, beat_score(now + HEARTBEAT * slices, slices))
 end
 
--- Wakes the waiters that have come near the head and still have a longer heartbeat than those there: they ask more often from
--- then on.
+-- Wakes the waiters that have come near the head and still have the longer heartbeat of the positions behind: from then on they ask more
+-- often.
 local function nudge_near()
   if left_queue == 0 or n_waiters() + left_queue <= NEAR then return end
   local moved = call('ZRANGE', QUEUE, math.max(0, NEAR - left_queue), NEAR - 1)

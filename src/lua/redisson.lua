@@ -2,7 +2,7 @@
 -- is published on the lock's channel when it becomes free.
 local KEY = KEYS[1]
 
--- The holder: owner, entries, ms left (negative: no expiry). Nothing when the lock is free.
+-- The holder: owner, entries, ms left (negative: no expiry). Returns nothing if the lock is free.
 local function holder()
   local fields = redis.call('HLEN', KEY)
   if fields == 0 then return nil end
@@ -11,14 +11,14 @@ local function holder()
   return owner, tonumber(entries), redis.call('PTTL', KEY)
 end
 
--- PEXPIRE comes first: where it is denied, the script fails before it has written a lock that never expires.
+-- PEXPIRE comes first: if it is denied, the script fails before it has written a lock that never expires.
 local function take(owner, ttl)
   redis.call('PEXPIRE', KEY, ttl)
   redis.call('HSET', KEY, owner, 1)
   redis.call('PEXPIRE', KEY, ttl)
 end
 
--- The message is only a hint, so it may fail: a waiter also looks at the key.
+-- The message is only a hint, so it may fail: a waiter also reads the key.
 local function free()
   redis.call('DEL', KEY)
   -- Redisson adds braces unless the name has its own hash tag.

@@ -30,15 +30,15 @@ local work = ending == 'released' and entry == '0' and not unused and args.once 
              {field = args.once, span = tonumber(args.span), asked = math.max(0, now - args.asked), max = 0}
 -- include: outcome
 
--- Ends one entry only: the others keep the lock until their own leases end.
+-- Ends only one entry: the others keep the lock until their own leases expire.
 local function drop_entry(line, others)
   local repeated, latest = line.result, set_entries(line, others)
-  -- The end of the outer run is that of the run, however nested runs end.
+  -- The outer run decides how the run ended, however nested runs end.
   if entry == '0' and not repeated then line.result = string.match(note, '^[%w:-]+$') or '?' end
   store_holder(owner, line, latest)
   add_tombstone(owner .. ':' .. entry, WAS_RELEASED)
   if line.state ~= 'revoked' then return {'kept', mark = repeated and mark_before() or note_outcome(line)} end
-  -- Others still run under this lock: they learn of it now, and the last of them confirms.
+  -- Others still run under this lock: they learn about the break now, and the last of them confirms.
   wake(owner, 'revoked')
   return {'absent', kind = 'forced', note = note_of(owner)}
 end

@@ -19,7 +19,7 @@
 local owner, entry, token, record = args.owner, args.entry, tonumber(args.token or 0), args.record
 local limit, ttl, min_hold = tonumber(args.limit), tonumber(args.ttl), tonumber(args.min_hold or 0)
 local slot, stamp = tonumber(args.slot), 2 * (args.attempt or 0)
--- No token greater than this was ever issued. None is put back either, because later tokens would be smaller.
+-- No token greater than this was ever issued, so none is restored, because later tokens would be smaller.
 local greatest = math.max(memory.last, now_us + 1000 * (args.ahead or 0))
 
 local function lost(how, other_holder)
@@ -32,13 +32,13 @@ local function lease_of(id)
   return now + (id == '0' and ttl or math.min(ttl, INNER_LEASE))
 end
 
--- What its line says of what is done once, where that was lost with the line.
+-- Restores what its line recorded about work that is done once, if that was lost with the line.
 local function add_again(line, since)
   line.supersede = args.supersede
   return add_once(line, args.once and {field = args.once, span = tonumber(args.span), asked = since, max = tonumber(args.max_failures)})
 end
 
--- The line of its hold, as this renewal has it.
+-- The line of its hold, as this renewal describes it.
 local function line_again()
   local since = math.min(now, math.floor(token / 1000))
   return add_again({state = 'held', limit = limit, token = token, since = since, ttl = ttl, min_hold = min_hold,
@@ -71,7 +71,7 @@ local function extend(held)
     line.min_hold = min_hold
     extend_lasts(line)
   end
-  -- A nested run, which does not know these words, has put the lease back.
+  -- A nested run, which does not know these words, has restored the lease.
   if entry == '0' and not line.once and not line.supersede then add_again(line, line.since) end
   if args.store_record then line.record = record end
   store_holder(owner, line, math.max(held, set_entries(line, entries)))
@@ -80,7 +80,7 @@ local function extend(held)
 end
 
 local function put_back()
-  -- Its own cool-down does not keep an owner from its lease.
+  -- Its own cool-down does not prevent an owner from restoring its lease.
   local cooldown, cools_until = read_line('~' .. owner), held_until('~' .. owner)
   if cools_until then remove_holder('~' .. owner) end
   local why = loss_reason(owner, entry, token, limit, greatest, tombstone(owner))

@@ -1,5 +1,5 @@
 -- include: sweep
--- Of acquire: of the waiters that supersede others only one stays, that with the greatest number; without numbers the last one.
+-- For acquire: of the waiters that supersede others only one stays, the one with the greatest number or, without numbers, the last one.
 
 local function superseding_waiter()
   local other = read_waits().latest
@@ -44,7 +44,7 @@ end
 
 local function replace(other) dismiss(other, read_line(other).record, SUPERSEDED, record) end
 
--- Joins the queue in the place of the older one, and returns its ticket; nil where there is none.
+-- Joins the queue in the position of the older waiter, and returns its ticket; nil if there is none.
 local function take_over()
   local other = superseding_waiter()
   local ticket = other and queue_ticket(other)
@@ -55,8 +55,8 @@ local function take_over()
   return ticket
 end
 
--- An older owner that has come since the grant must not run after this owner. TOKEN stands in for a ticket, which a client does not
--- have if it was granted the lock immediately.
+-- An older owner that has arrived since the grant must not run after this owner. TOKEN replaces a ticket, which a client does not have if
+-- it was granted the lock immediately.
 local function note_newest(token)
   local number = newest_number()
   if not number then return note_claim(owner, record, tonumber(args.ticket or token)) end

@@ -1,6 +1,6 @@
 -- include: tombstones holders queue history once
--- What is dismissed for good, and how a bounded number of ended leases, dead waiters and old tombstones is swept: the server has
--- no timer, so a script that writes does what is due by then, all but `forget`.
+-- Removes owners permanently, and sweeps a bounded number of expired leases, dead waiters and old tombstones: the server has no timer, so
+-- each script that writes, except `forget`, does what is due by then.
 
 -- Removes an owner that need not wait any longer, or claim its grant; its tombstone and the note show why.
 local function dismiss(owner, record, kind, note)
@@ -12,18 +12,18 @@ local function dismiss(owner, record, kind, note)
   wake(owner, ended_as(kind))
 end
 
--- Its work is done, or failed too often; it may ask again once both are forgotten.
+-- The owner's work is done, or failed too often; it may ask again once both are forgotten.
 local function dismiss_as_done(owner, record, verdict)
   dismiss(owner, record, DONE, verdict[1] == 'failed' and 'failed ' .. int(verdict.times) .. ' ' .. int(verdict.token) or nil)
 end
 
--- How a hold ended whose lease is over: an operator broke it, its run ended before the runs nested in it, or the run died.
+-- How a hold with an expired lease ended: an operator broke it, its run ended before its nested runs, or the run died.
 local function lapse_of(line)
   if line.state == 'revoked' then return 'forced' end
   return line.result and 'released' or 'expired'
 end
 
--- A hold has ended without its release.
+-- Records that a hold has ended without its release.
 local function note_lapse(owner, line, ends)
   local how = lapse_of(line)
   record_run(owner, line, how, '-', ends)
@@ -33,7 +33,7 @@ local function note_lapse(owner, line, ends)
   add_tombstone(owner .. ':counted', EXPIRED)
 end
 
--- The holders whose leases have ended, the first to end first, and when they did.
+-- The holders whose leases have expired, the first to expire first, and when they did.
 local function ended_holders()
   local owners = call('ZRANGEBYSCORE', HOLDERS, '-inf', now, 'LIMIT', 0, SWEEP)
   return owners, #owners > 0 and call('ZMSCORE', HOLDERS, unpack(owners)) or {}
@@ -65,7 +65,7 @@ local function sweep_waiters()
   must_retry = must_retry or #gone == SWEEP
 end
 
--- With a tombstone go the note and the stamp of its owner, unless the owner has come back: its next end leaves another one.
+-- The note and the stamp of an owner are removed with its tombstone, unless the owner has come back: its next end leaves another tombstone.
 local function sweep_tombstones()
   local old = call('ZRANGEBYSCORE', RELEASED, '-inf', now * 16 + 15, 'LIMIT', 0, SWEEP)
   for _, owner in ipairs(old) do
@@ -74,7 +74,7 @@ local function sweep_tombstones()
   end
 end
 
--- Repairs LIMITS if somebody deleted keys by hand. A holder whose line was deleted, too, counts as exclusive.
+-- Repairs LIMITS if someone deleted keys by hand. A holder whose line was deleted, too, counts as exclusive.
 local function rebuild_limits()
   local AT_ONCE = 1000  -- a call takes so many arguments
   call('DEL', LIMITS)

@@ -1,5 +1,5 @@
 -- include: begin
--- The one form in which a lock's facts are stored as text: `name=value name=value | record`.
+-- The only form in which a lock's facts are stored as text: `name=value name=value | record`.
 local NUMBERS = {
   limit = true, token = true, since = true, ttl = true, min_hold = true, slot = true, span = true, asked = true, max = true,
   kept = true, granted = true, ended = true, failures = true, failed = true, ends = true, times = true, first = true,
@@ -24,7 +24,7 @@ local function words_of(facts)
   return table.concat(words, ' ') .. ' | ' .. facts.record
 end
 
--- A reply as the client reads it: what is in a list, then each name and its value; tables in it in the same way.
+-- A reply in the form that the client reads: the items of a list, then each name and its value; nested tables in the same way.
 local function reply_of(value)
   if type(value) ~= 'table' then return value end
   local list = {}
