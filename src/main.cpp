@@ -52,6 +52,7 @@ struct Dispatcher {
     return print_result(shown_help(text, STDOUT_FILENO));
   }
   int operator()(const ExitCodeHelp& help) const { return print_result(exit_code_help(help.code)); }
+  int operator()(const GuaranteesHelp&) const { return print_result(guarantees_help()); }
   int operator()(const ManualPage& page) const { return print_error(show_manual(page.command)); }
   int operator()(const Version& version) const {
     const auto form = static_cast<uint64_t>(redis::stored_form());

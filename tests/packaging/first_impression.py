@@ -17,7 +17,7 @@ from terminal import Terminal  # noqa: E402
 RLOCK = os.path.realpath(sys.argv[1])
 FILTERED = sys.argv[2:3]
 # The number that is there today: raise it when another point comes, and never lower it.
-LEAST = 22
+LEAST = 23
 ESCAPE = "\x1b["
 # Without man, less and configuration: as in a bare container.
 BARE = {"PATH": "/nonexistent", "HOME": "/nonexistent", "TERM": "xterm"}

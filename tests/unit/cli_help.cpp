@@ -134,6 +134,15 @@ TEST_CASE("rlock help explains each exit code, and says for those of rlock what 
   CHECK(rlock::test::contains(exit_code_help(255), "of the command itself"));
 }
 
+TEST_CASE("rlock help guarantees names the conditions of the promise within a screen") {
+  const std::string text = guarantees_help();
+  check_width(text);
+  CHECK(std::count(text.begin(), text.end(), '\n') <= 24);
+  CHECK(rlock::test::contains(text, "within 1 %"));
+  CHECK(rlock::test::contains(text, "fencing token"));
+  CHECK(rlock::test::contains(text, "rlock-guarantees(7)"));
+}
+
 TEST_CASE("run --help and the manual list the exit codes of the same table") {
   const std::string help = command_help(CommandId::run, HelpLength::full);
   const auto page = manual_page("@exit status@\n", "");

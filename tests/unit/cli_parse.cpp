@@ -86,8 +86,9 @@ TEST_CASE("a mistake on the command line is refused with what may have been mean
       {{"help", "rnu"}, "did you mean run?"},
       {{"help", "frobnicate"},
        "unknown topic \"frobnicate\": rlock help explains a command (run, "},
-      {{"help", "--man", "rnu"}, "unknown topic \"rnu\": did you mean run?"},
-      {{"help", "256"}, "an exit code such as 69, all of them (exit-codes), or shows the manual"},
+      {{"help", "--man", "rnu"}, "did you mean run?"},
+      {{"help", "256"},
+       "all of them (exit-codes), what rlock promises (guarantees), or shows the manual"},
       {{"help", "--mam"}, "unknown topic"},
       {{"local", "stop"}, "did you mean rlock stop-local?"},
       {{"operate", "x"}, "unknown command"},
@@ -166,6 +167,7 @@ TEST_CASE("help and version are found anywhere before --") {
   auto exit_code_of = [](const Words& words) { return std::get<ExitCodeHelp>(*parse(words)).code; };
   CHECK(exit_code_of({"help", "69"}) == 69);
   CHECK(exit_code_of({"help", "exit-codes"}) == std::nullopt);
+  CHECK(std::holds_alternative<GuaranteesHelp>(*parse(Words{"help", "guarantees"})));
   CHECK(std::get<ManualPage>(*parse(Words{"help", "--man"})).command == std::nullopt);
   CHECK(std::get<ManualPage>(*parse(Words{"help", "--man", "run"})).command == CommandId::run);
   CHECK(std::get<ManualPage>(*parse(Words{"help", "status", "--man"})).command ==

@@ -362,8 +362,8 @@ std::string general_help(HelpLength length) {
     }
   }
   out +=
-      "\nrlock help 69 explains an exit code. rlock help --man shows rlock(1), and\n"
-      "rlock help --man run shows rlock-run(1), which explains each option of run.\n";
+      "\nrlock help 69 explains an exit code, rlock help guarantees what rlock promises.\n"
+      "rlock help --man shows rlock(1), and rlock help --man run shows rlock-run(1).\n";
   if (length == HelpLength::brief) {
     return out +
            "rlock COMMAND -h shows the common options of a command, --help all of them.\n"
@@ -463,6 +463,37 @@ std::string exit_code_help(std::optional<int> code) {
   }
   wrap(out, util::format("{}: {}", *code, text), 0);
   return out;
+}
+
+std::string guarantees_help() {
+  constexpr std::string_view kConditions[] = {
+      "The clocks of hosts and servers run at about the same rate (within 1 %).",
+      "No host freezes as a whole for longer than a lease and then continues.",
+      "The server keeps each write that it has acknowledged. A failover may lose some, unless you "
+      "use --replicas or several servers.",
+  };
+  constexpr std::string_view kPromises[] = {
+      "rlock stops the command before the lease expires, even if the server hangs. If rlock itself "
+      "is killed, its guard stops the command.",
+      "Waiters acquire the lock in the order of their arrival. However a process dies, its lock is "
+      "free when the lease expires.",
+      "Each grant has a fencing token that is greater than all earlier ones. A resource that "
+      "rejects smaller tokens is safe even if a condition does not hold.",
+  };
+  std::string out;
+  wrap(out,
+       "Two commands never run at the same time under one exclusive lock, as long as three "
+       "conditions hold:",
+       0);
+  for (std::string_view condition : kConditions) {
+    out += "  - ";
+    wrap(out, condition, 4);
+  }
+  for (std::string_view promise : kPromises) {
+    out += '\n';
+    wrap(out, promise, 0);
+  }
+  return out + "\nrlock-guarantees(7) has all promises and limits.\n";
 }
 
 std::optional<std::string> manual_page(std::string_view source, std::string_view acl_rule) {

@@ -29,6 +29,9 @@ std::string with_bold_headings(std::string_view help);
 // What an exit code means and what to do next; without a code, the list of rlock's own codes.
 std::string exit_code_help(std::optional<int> code);
 
+// What rlock promises and under which conditions, in short.
+std::string guarantees_help();
+
 // A manual page from its template. The holes, which are filled from the tables of commands, options
 // and exit codes: for the page of a command `@summary COMMAND@`, `@synopsis COMMAND@`,
 // `@about COMMAND@`, `@options COMMAND@`, `@exit status COMMAND@`, `@examples COMMAND@` and

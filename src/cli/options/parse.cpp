@@ -291,17 +291,19 @@ Result<CommandLine> parse_without_command(std::span<const std::string> words) {
 }
 
 constexpr std::string_view kExitCodesTopic = "exit-codes";
+constexpr std::string_view kGuaranteesTopic = "guarantees";
 
 Error unknown_topic(const std::string& topic) {
   std::vector<std::string> names;
   for (const CommandRow& row : commands()) names.emplace_back(row.name);
   std::vector<std::string_view> candidates(names.begin(), names.end());
   candidates.push_back(kExitCodesTopic);
-  return usage(
-      util::format("unknown topic {}{}: rlock help explains a command ({}), an exit code such as "
-                   "69, all of them ({}), or shows the manual (--man, --man run)",
-                   quoted_word(topic), suggestion_text(topic, candidates, ""),
-                   util::joined(names, ", "), kExitCodesTopic));
+  candidates.push_back(kGuaranteesTopic);
+  return usage(util::format(
+      "unknown topic {}{}: rlock help explains a command ({}), an exit code such as "
+      "69, all of them ({}), what rlock promises ({}), or shows the manual (--man, --man run)",
+      quoted_word(topic), suggestion_text(topic, candidates, ""), util::joined(names, ", "),
+      kExitCodesTopic, kGuaranteesTopic));
 }
 
 constexpr std::string_view kManual = "--man";
@@ -324,6 +326,7 @@ Result<CommandLine> parse_help(std::span<const std::string> words) {
   const std::string& topic = words.front();
   if (std::find(words.begin(), words.end(), kManual) != words.end()) return parse_manual(words);
   if (topic == kExitCodesTopic) return CommandLine(ExitCodeHelp{});
+  if (topic == kGuaranteesTopic) return CommandLine(GuaranteesHelp{});
   if (const auto code = parse_exit_code(topic)) return CommandLine(ExitCodeHelp{*code});
   if (const CommandRow* command = find_command(topic)) return CommandLine(Help{command->id});
   return unknown_topic(topic);

@@ -79,13 +79,15 @@ struct Help {
 struct ExitCodeHelp {
   std::optional<int> code;  // nullopt: the list of all codes
 };
+struct GuaranteesHelp {};  // `rlock help guarantees`
 struct ManualPage {
   std::optional<CommandId> command;  // none: rlock(1)
 };
 struct Version {
   bool json = false;
 };
-using CommandLine = std::variant<Invocation, NoCommand, Help, ExitCodeHelp, ManualPage, Version>;
+using CommandLine =
+    std::variant<Invocation, NoCommand, Help, ExitCodeHelp, GuaranteesHelp, ManualPage, Version>;
 
 // Parses the words after the program's name. ErrorKind::usage for an unknown word (the error
 // suggests the most similar known one) and for a missing value. Keeps everything after the first
