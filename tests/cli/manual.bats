@@ -63,11 +63,13 @@ options() { rlock "$1" --help | sed -n 's/^  \(-., \|    \)\(--[a-z-]*\).*/\2/p'
   refuses 78 "rlock-status.1" "rlock status --help" -- env PATH="$here/none" other/bin/rlock help status --man
 }
 
-@test "rlock help N says what an exit code means and what to do" {
+@test "rlock help says what an exit code means, and what rlock promises" {
   run -0 rlock help 69
   [[ $output == "69: no server answered"*"What to do: "*"rlock doctor"* ]] || fail "$output"
   run -0 rlock help exit-codes
   [[ $output == *"  69   no server answered"* ]] || fail "$output"
+  run -0 rlock help guarantees
+  [[ $output == *"within 1 %"*"rlock-guarantees(7)"* ]] || fail "$output"
 }
 
 # first_option PAGE OPTION: the line of the page, as a terminal of 80 columns shows it, at which the item of the option is.
