@@ -88,7 +88,7 @@ struct Plan {
   ReleaseAfter until = ReleaseAfter::command;
   lock::Watchdog watchdog = lock::Watchdog::renew;
   Contain contain = Contain::no;
-  bool unlocked = false;  // no lock is held, so leftover processes keep none
+  bool unlocked = false;  // no lock is held: no lease is watched
 };
 
 enum class EventKind {

@@ -128,16 +128,16 @@ class Supervisor {
   }
 
   Look look(CommandPhase phase, TimePoint now) const {
-    return {.phase = phase,
-            .command_ended = state_.command_ended(),
-            .cause = cause_,
-            .kill_due = now >= kill_due(),
-            .contained = is_contained(),
-            .renewable = !plan_.unlocked && !result_.lost && !state_.lease_over &&
-                         plan_.watchdog == lock::Watchdog::renew,
-            .all_refused = state_.survivors.all_refused(),
-            .dying_time_over = now >= give_up_at(),
-            .dismissed = dismissed_by_ != 0};
+    return {
+        .phase = phase,
+        .command_ended = state_.command_ended(),
+        .cause = cause_,
+        .kill_due = now >= kill_due(),
+        .contained = is_contained(),
+        .renewable = !result_.lost && !state_.lease_over && plan_.watchdog == lock::Watchdog::renew,
+        .all_refused = state_.survivors.all_refused(),
+        .dying_time_over = now >= give_up_at(),
+        .dismissed = dismissed_by_ != 0};
   }
 
   // `begins`: the command was running until now. Sends signals before messages, because messages
@@ -182,7 +182,8 @@ class Supervisor {
 
   // When rlock no longer waits for processes that do not die of KILL.
   TimePoint give_up_at() const {
-    return std::max(killed_at_ + timing::kLostDyingTime, lease_.view().deadline);
+    const TimePoint lease_end = plan_.unlocked ? TimePoint::min() : lease_.view().deadline;
+    return std::max(killed_at_ + timing::kLostDyingTime, lease_end);
   }
 
   void read_signals() {
@@ -303,8 +304,7 @@ class Supervisor {
   }
 
   void check_limits(TimePoint now) {
-    SharedLease::View lease = lease_.view();
-    if (!result_.lost || (!result_.lost->reported && lease.lost)) check_lease(lease, now);
+    if (!plan_.unlocked) check_lease(now);
     if (!cause_ && plan_.max_run && now >= started_ + *plan_.max_run) {
       end_for(EndCause::run_limit, now + plan_.kill_after);
     }
@@ -325,7 +325,9 @@ class Supervisor {
     return stuck(phase) && keeps_lock(look(phase, BootClock::now()));
   }
 
-  void check_lease(const SharedLease::View& lease, TimePoint now) {
+  void check_lease(TimePoint now) {
+    const SharedLease::View lease = lease_.view();
+    if (result_.lost && (result_.lost->reported || !lease.lost)) return;
     // The guard is stopping the command already.
     if (state_.lease_over) {
       result_.lost = LeaseEnd{lease.lost, lease.last_error, true};
@@ -412,7 +414,7 @@ class Supervisor {
     } else if (state_.phase == CommandPhase::stuck && stage_ == Stage::killing) {
       next = std::min(next, give_up_at());
     }
-    if (result_.lost) return next;
+    if (result_.lost || plan_.unlocked) return next;
     return std::min(next, terminates_on_loss() ? lease.terminate_at : lease.deadline);
   }
 

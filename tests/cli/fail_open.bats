@@ -54,8 +54,22 @@ warned() {
   [[ ${stderr_lines[1]} == *"was not locked (--fail-open)"* ]] || fail "$stderr"
 }
 
-@test "a command without the lock keeps running beyond the ttl" {
-  run -0 rlock run -u "$nobody" --fail-open -t 1 --no-renew job -- sleep 1.5
+@test "a command without the lock loses none if it outlasts the ttl while rlock is stopped" {
+  start rlock run -u "$nobody" --fail-open -t 1 --event-log log job -- sh -c 'echo $$ >pid; exec sleep 1000' 2>err
+  local run=$!
+  eventually test -s pid
+  kill -STOP "$run"
+  start sleep 1.5
+  ends_with 0 $!
+  # rlock passes this on, and looks at the lease before it looks at the command again.
+  kill -USR1 "$run"
+  kill -CONT "$run"
+  ends_with 138 "$run"
+  mapfile -t stderr_lines <err
+  stderr=$(cat err)
+  warned
+  [[ $stderr != *lease* ]] || fail "$stderr"
+  run ! grep -E '"lost"|"renew' log
 }
 
 @test "a refusal by a server is final: 75, 65, 77, 64, or 78" {

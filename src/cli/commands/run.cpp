@@ -96,7 +96,6 @@ class UnlockedObserver final : public run::Observer {
       case run::EventKind::acquired:
         return observer_.event(
             {run::EventKind::unlocked, event.at, {}, "no server answered (--fail-open)"});
-      case run::EventKind::renewed:
       case run::EventKind::released:
         return;
       default:
@@ -121,14 +120,6 @@ std::vector<std::string> environment_without_lock(const run::HeldLock& held_lock
           redis::kPasswordVariables[1]};
 }
 
-class NeverReady final : public lock::Reply<lock::Wake> {
- public:
-  void wants(std::vector<pollfd>&) const override {}
-  TimePoint due() const override { return TimePoint::max(); }
-  bool advance(TimePoint) override { return false; }
-  Result<lock::Wake> take() override { return lock::Wake::slept; }
-};
-
 // A store without a server: grants everything.
 class NoStore final : public lock::LockStore {
  public:
@@ -144,10 +135,9 @@ class NoStore final : public lock::LockStore {
   lock::InFlight<lock::CancelReply> cancel(const lock::CancelCall&) override {
     return lock::ready<lock::CancelReply>(lock::CancelReply::was_granted);
   }
-  // Never done, because nothing wakes it.
   lock::InFlight<lock::Wake> wait_for_wake(const lock::LockName&, const lock::Owner&,
                                            Millis) override {
-    return std::make_unique<NeverReady>();
+    return lock::ready<lock::Wake>(lock::Wake::slept);
   }
   std::string server() const override { return "no server"; }
 };
@@ -158,7 +148,7 @@ run::RunOutcome run_unlocked(run::Plan plan, RunObserver& observer, run::Signals
   plan.outer_runs.clear();
   plan.environment = environment_without_lock;
   plan.on_lost = run::OnLost::ignore;
-  plan.watchdog = lock::Watchdog::renew;
+  plan.watchdog = lock::Watchdog::none;
   plan.claim.min_hold = {};
   plan.claim.once.reset();
   plan.unlocked = true;
