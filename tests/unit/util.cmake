@@ -1,1 +1,1 @@
-rlock_unit(util util_boot_timer.cpp util_duration.cpp util_text.cpp)
+rlock_unit(util util_boot_timer.cpp util_duration.cpp util_result.cpp util_text.cpp)
