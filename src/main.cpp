@@ -1,7 +1,6 @@
 // The dispatcher: finds the command that the command line names, and runs it.
 #include <unistd.h>
 
-#include <array>
 #include <exception>
 
 #include "cli/commands/commands.hpp"
@@ -10,17 +9,36 @@
 #include "cli/settings/connect.hpp"
 #include "cli/settings/resolve.hpp"
 #include "run/signals.hpp"
+#include "util/table.hpp"
 
 namespace rlock::cli {
 namespace {
 
-// In the order of CommandId.
-constexpr std::array kCommandFunctions{
-    run_command,     acquire_command,    renew_command,        release_command, status_command,
-    queue_command,   watch_command,      force_unlock_command, close_command,   open_command,
-    history_command, forget_command,     metrics_command,      check_command,   doctor_command,
-    config_command,  stop_local_command, completion_command};
-static_assert(kCommandFunctions.size() == static_cast<size_t>(CommandId::completion) + 1);
+struct CommandFunction {
+  CommandId id;
+  Result<Report> (*run)(const Invocation&);
+};
+constexpr CommandFunction kCommands[] = {
+    {CommandId::run, run_command},
+    {CommandId::acquire, acquire_command},
+    {CommandId::renew, renew_command},
+    {CommandId::release, release_command},
+    {CommandId::status, status_command},
+    {CommandId::queue, queue_command},
+    {CommandId::watch, watch_command},
+    {CommandId::force_unlock, force_unlock_command},
+    {CommandId::close, close_command},
+    {CommandId::open, open_command},
+    {CommandId::history, history_command},
+    {CommandId::forget, forget_command},
+    {CommandId::metrics, metrics_command},
+    {CommandId::check, check_command},
+    {CommandId::doctor, doctor_command},
+    {CommandId::config, config_command},
+    {CommandId::stop_local, stop_local_command},
+    {CommandId::completion, completion_command},
+};
+static_assert(util::rows_in_order<CommandId::completion>(kCommands, &CommandFunction::id));
 
 Result<Report> run_invocation(Invocation& invocation) {
   if (invocation.command != CommandId::completion) {
@@ -32,7 +50,7 @@ Result<Report> run_invocation(Invocation& invocation) {
       }
     }
   }
-  return kCommandFunctions[static_cast<size_t>(invocation.command)](invocation);
+  return kCommands[static_cast<size_t>(invocation.command)].run(invocation);
 }
 
 Report failed(const Error& error, std::optional<CommandId> command) {

@@ -1,6 +1,6 @@
 #include "cli/options/options.hpp"
 
-#include <iterator>
+#include "util/table.hpp"
 
 namespace rlock::cli {
 namespace {
@@ -236,13 +236,7 @@ constexpr CommandRow kCommands[] = {
      "rlock completion fish >~/.config/fish/completions/rlock.fish"},
 };
 
-constexpr bool commands_in_order() {
-  for (size_t i = 0; i < std::size(kCommands); ++i) {
-    if (static_cast<size_t>(kCommands[i].id) != i) return false;
-  }
-  return true;
-}
-static_assert(commands_in_order(), "row_of() uses the enumerator as the index");
+static_assert(util::rows_in_order<CommandId::completion>(kCommands, &CommandRow::id));
 
 }  // namespace
 

@@ -1,5 +1,7 @@
 #include "cli/options/options.hpp"
 
+#include "util/table.hpp"
+
 namespace rlock::cli {
 namespace {
 
@@ -569,14 +571,7 @@ constexpr PerCommandText kPerCommandTexts[] = {
     {{Opt::quiet, kRun}, "print only errors; a skipped run is not an error"},
 };
 
-constexpr bool in_order() {
-  for (size_t i = 0; i < std::size(kOptions); ++i) {
-    if (static_cast<size_t>(kOptions[i].id) != i) return false;
-  }
-  return true;
-}
-static_assert(std::size(kOptions) == kOptCount);
-static_assert(in_order(), "row_of() uses the enumerator as the index");
+static_assert(util::rows_in_order<Opt::version>(kOptions, &OptionRow::id));
 
 const PerCommandText* own_text(Opt id, CommandId command) {
   for (const PerCommandText& own : kPerCommandTexts) {
