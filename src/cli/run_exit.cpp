@@ -88,31 +88,25 @@ int own_code(const run::RunEnd& end) {
   return exited != nullptr ? exited->code : 128 + std::get<run::Signaled>(end.end).signal;
 }
 
-// The code in the row of `cause`, or the one that the row leaves open.
-int exit_code_of(run::RunCause cause, const run::RunOutcome& outcome, const ExitCodes& chosen) {
-  const int code = run::row_of(cause).exit_code;
-  switch (code) {
-    case run::EndRow::kOwn:
+int exit_code_of(const run::EndRow& row, const run::RunOutcome& outcome, const ExitCodes& chosen) {
+  if (const int* code = std::get_if<int>(&row.exit_code)) return *code;
+  switch (std::get<run::CodeOf>(row.exit_code)) {
+    case run::CodeOf::command:
       return own_code(std::get<run::RunEnd>(outcome));
-    case run::EndRow::kOfError:
+    case run::CodeOf::error:
       return exit_code(std::get<Error>(outcome).kind);
-    case run::EndRow::kOfSignal:
+    case run::CodeOf::signal:
       return 128 + std::get<run::WaitSignaled>(outcome).signal;
-    case run::EndRow::kChosen:
-      break;
-    default:
-      return code;
-  }
-  switch (cause) {
-    case run::RunCause::done:
-      return chosen.done;
-    case run::RunCause::superseded:
-      return chosen.superseded;
-    case run::RunCause::failures:
-      return chosen.failures;
-    default:
+    case run::CodeOf::busy:
       return chosen.busy;
+    case run::CodeOf::done:
+      return chosen.done;
+    case run::CodeOf::superseded:
+      return chosen.superseded;
+    case run::CodeOf::failures:
+      return chosen.failures;
   }
+  return kInternal;
 }
 
 // The signal that rlock dies of; nullopt: it exits.
@@ -129,20 +123,20 @@ class EndText {
   explicit EndText(const MessageContext& context) : context_(context) {}
 
   std::string operator()(const run::RunEnd& end) const {
-    switch (run::cause_of(end)) {
-      case run::RunCause::lease_lost:
-      case run::RunCause::never_started:
+    if (!end.ended_for) return end.exec_error != 0 ? cannot_exec_text(end) : command_text(end);
+    switch (*end.ended_for) {
+      case run::EndCause::lease:
         return lost_text(end);
-      case run::RunCause::run_limit:
+      case run::EndCause::run_limit:
         return run_limit_text(end);
-      case run::RunCause::cannot_exec:
-        return cannot_exec_text(end);
-      case run::RunCause::no_renewal:
-      case run::RunCause::no_guard:
+      case run::EndCause::no_renewal:
+      case run::EndCause::no_guard:
         return unprotected_text(end);
-      default:
-        return command_text(end);
+      case run::EndCause::cancel:
+      case run::EndCause::died:
+        break;
     }
+    return command_text(end);
   }
 
   std::string operator()(const lock::Busy& busy) const {
@@ -422,7 +416,7 @@ std::string lease_end_text(const run::LeaseEnd& lease) {
 RunExit to_exit(const run::RunOutcome& outcome, const MessageContext& context) {
   const run::RunCause cause = run::cause_of(outcome);
   const run::EndRow& row = run::row_of(cause);
-  RunExit end{.code = exit_code_of(cause, outcome, context.settings.waiting.codes),
+  RunExit end{.code = exit_code_of(row, outcome, context.settings.waiting.codes),
               .signal = signal_of(cause, outcome),
               .severity = row.severity,
               .message = std::visit(EndText(context), outcome),

@@ -2,41 +2,49 @@
 
 #include "run/run_end.hpp"
 
-#include <algorithm>
-#include <iterator>
+#include "util/table.hpp"
 
 namespace rlock::run {
 namespace {
 
-constexpr int kOwn = EndRow::kOwn, kChosen = EndRow::kChosen, kOfError = EndRow::kOfError,
-              kOfSignal = EndRow::kOfSignal;
-
 constexpr EndRow kEnds[] = {
     // cause, exit code, severity, event, history, kind
-    {RunCause::command, kOwn, Severity::silent, "", "", ""},
+    {RunCause::command, CodeOf::command, Severity::silent, "", "", ""},
     {RunCause::lease_lost, 76, Severity::error, "", "lost", "lost"},
     {RunCause::never_started, 76, Severity::error, "failed", "lost", "lost"},
     {RunCause::run_limit, 124, Severity::error, "", "max-run", ""},
-    {RunCause::cannot_exec, kOwn, Severity::error, "failed", "", ""},
+    {RunCause::cannot_exec, CodeOf::command, Severity::error, "failed", "", ""},
     {RunCause::no_renewal, 71, Severity::error, "failed", "no-renewal", "internal"},
     {RunCause::no_guard, 71, Severity::error, "failed", "no-guard", "internal"},
-    {RunCause::busy, kChosen, Severity::notice, "skipped", "", "busy"},
-    {RunCause::timed_out, kChosen, Severity::notice, "timed-out", "", "busy"},
+    {RunCause::busy, CodeOf::busy, Severity::notice, "skipped", "", "busy"},
+    {RunCause::timed_out, CodeOf::busy, Severity::notice, "timed-out", "", "busy"},
     {RunCause::removed, 75, Severity::error, "removed", "", "busy"},
-    {RunCause::done, kChosen, Severity::notice, "done", "", ""},
-    {RunCause::failures, kChosen, Severity::notice, "failed", "", ""},
-    {RunCause::superseded, kChosen, Severity::notice, "superseded", "", "superseded"},
+    {RunCause::done, CodeOf::done, Severity::notice, "done", "", ""},
+    {RunCause::failures, CodeOf::failures, Severity::notice, "failed", "", ""},
+    {RunCause::superseded, CodeOf::superseded, Severity::notice, "superseded", "", "superseded"},
     {RunCause::upgrade, 64, Severity::error, "failed", "", "usage"},
-    {RunCause::signal, kOfSignal, Severity::silent, "interrupted", "", ""},
-    {RunCause::unreachable, kOfError, Severity::error, "unreachable", "", ""},
-    {RunCause::error, kOfError, Severity::error, "failed", "", ""},
+    {RunCause::signal, CodeOf::signal, Severity::silent, "interrupted", "", ""},
+    {RunCause::unreachable, CodeOf::error, Severity::error, "unreachable", "", ""},
+    {RunCause::error, CodeOf::error, Severity::error, "failed", "", ""},
 };
 
-// The causes for the alternatives of RunOutcome after RunEnd, in their order.
-constexpr RunCause kNotHeld[] = {RunCause::busy,       RunCause::timed_out, RunCause::removed,
-                                 RunCause::upgrade,    RunCause::done,      RunCause::failures,
-                                 RunCause::superseded, RunCause::signal,    RunCause::error};
-static_assert(std::size(kNotHeld) + 1 == std::variant_size_v<RunOutcome>);
+static_assert(util::rows_in_order<RunCause::error>(kEnds, &EndRow::cause));
+
+// The compiler rejects an alternative of RunOutcome without a cause.
+struct CauseOf {
+  RunCause operator()(const RunEnd& end) const { return cause_of(end); }
+  RunCause operator()(const lock::Busy&) const { return RunCause::busy; }
+  RunCause operator()(const lock::TimedOut&) const { return RunCause::timed_out; }
+  RunCause operator()(const lock::OwnerEnded&) const { return RunCause::removed; }
+  RunCause operator()(const lock::Upgrade&) const { return RunCause::upgrade; }
+  RunCause operator()(const lock::AlreadyDone&) const { return RunCause::done; }
+  RunCause operator()(const lock::FailedTooOften&) const { return RunCause::failures; }
+  RunCause operator()(const lock::Superseded&) const { return RunCause::superseded; }
+  RunCause operator()(const WaitSignaled&) const { return RunCause::signal; }
+  RunCause operator()(const Error& error) const {
+    return error.kind == ErrorKind::unavailable ? RunCause::unreachable : RunCause::error;
+  }
+};
 
 }  // namespace
 
@@ -59,14 +67,11 @@ RunCause cause_of(const RunEnd& end) {
 }
 
 RunCause cause_of(const RunOutcome& outcome) {
-  if (const auto* end = std::get_if<RunEnd>(&outcome)) return cause_of(*end);
-  const auto* error = std::get_if<Error>(&outcome);
-  if (error != nullptr && error->kind == ErrorKind::unavailable) return RunCause::unreachable;
-  return kNotHeld[outcome.index() - 1];
+  return std::visit(CauseOf{}, outcome);
 }
 
 const EndRow& row_of(RunCause cause) {
-  return *std::ranges::find(kEnds, cause, &EndRow::cause);
+  return kEnds[static_cast<size_t>(cause)];
 }
 
 }  // namespace rlock::run

@@ -106,14 +106,14 @@ enum class RunCause {
 // notice: not printed with -q.
 enum class Severity { silent, notice, error };
 
+// What the exit code depends on if the cause does not fix it: the command's own, that of the error,
+// 128 plus the signal, or one that --exit-code sets.
+enum class CodeOf { command, error, signal, busy, done, superseded, failures };
+
 // How each output presents a cause.
 struct EndRow {
-  // Exit codes that depend on the run: the command's own, one of --exit-code, that of the error,
-  // 128 plus the signal.
-  static constexpr int kOwn = -1, kChosen = -2, kOfError = -3, kOfSignal = -4;
-
   RunCause cause;
-  int exit_code;
+  std::variant<int, CodeOf> exit_code;
   Severity severity;       // of its message
   std::string_view event;  // in the event log; empty: the command has run, and `exited` reports it
   std::string_view history;  // without blanks; empty: `exit:N`, `signal:N`, or no row

@@ -337,16 +337,17 @@ TEST_CASE("an error names lock and server once") {
 
 TEST_CASE("each cause of an end has its exit code, event and words in one row") {
   using run::RunCause;
+  const auto code_of = [](RunCause cause) { return std::get<int>(run::row_of(cause).exit_code); };
   const run::LeaseEnd lease{{}, {}, true};
   CHECK(run::cause_of(lost_end(lease)) == RunCause::lease_lost);
-  CHECK(run::row_of(RunCause::lease_lost).exit_code == kLost);
+  CHECK(code_of(RunCause::lease_lost) == kLost);
   // A lost lease whose command ended by itself.
   CHECK(run::cause_of(run::RunEnd{.started = true, .lost = lease}) == RunCause::command);
-  CHECK(run::row_of(RunCause::command).exit_code == run::EndRow::kOwn);
-  CHECK(run::row_of(RunCause::run_limit).exit_code == kRunLimit);
-  CHECK(run::row_of(RunCause::removed).exit_code == kBusy);
-  CHECK(run::row_of(RunCause::upgrade).exit_code == kUsage);
+  CHECK(std::get<run::CodeOf>(run::row_of(RunCause::command).exit_code) == run::CodeOf::command);
+  CHECK(code_of(RunCause::run_limit) == kRunLimit);
+  CHECK(code_of(RunCause::removed) == kBusy);
+  CHECK(code_of(RunCause::upgrade) == kUsage);
   for (RunCause cause : {RunCause::no_renewal, RunCause::no_guard}) {
-    CHECK(run::row_of(cause).exit_code == exit_code(ErrorKind::system));
+    CHECK(code_of(cause) == exit_code(ErrorKind::system));
   }
 }

@@ -72,11 +72,8 @@ void find_new_holder(run::LeaseEnd& lease, const lock::AcquireCall& claim,
 }
 
 run::LeaseEnd* lost_lease(run::RunOutcome& outcome) {
-  const run::RunCause cause = run::cause_of(outcome);
-  const bool reported = cause == run::RunCause::command || cause == run::RunCause::lease_lost ||
-                        cause == run::RunCause::never_started;
   auto* end = std::get_if<run::RunEnd>(&outcome);
-  return reported && end->lost ? &*end->lost : nullptr;
+  return end != nullptr && end->lost ? &*end->lost : nullptr;
 }
 
 // Whether no server answered at all, for --fail-open. A server that refuses, is not ready or has
