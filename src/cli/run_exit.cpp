@@ -318,8 +318,9 @@ class EndText {
       case run::Success::stopped:
         return "it was asked to stop, so its success is not recorded; it may run again";
       case run::Success::pushed_out_another:
-        return "its success is recorded, and the KEY that was last asked for the longest time ago "
-               "is forgotten, because the server keeps 1000 for each lock; that one may run again";
+        return "its success is recorded, and the KEYs that were last asked for the longest time "
+               "ago are forgotten, because the server keeps some 1000 for each lock; those may run "
+               "again";
       case run::Success::none:
       case run::Success::recorded:
         break;

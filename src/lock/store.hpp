@@ -382,7 +382,7 @@ struct ReleaseCall {
   Token run{};
   std::string record{};
 };
-// no_room: marked, and the least recently used key was forgotten to make room.
+// no_room: marked, and the least recently used keys were forgotten to make room.
 enum class Marked { no, yes, no_room };
 // `ending`: how the owner ended: released, now or before, or in another way before.
 struct ReleaseReply {

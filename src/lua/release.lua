@@ -16,7 +16,7 @@
 --   of what is done once: once, a field of ONCE; span; asked: how long ago the owner first asked; token; outcome: succeeded,
 --            failed, or `-`: a failure that is not counted; waited: how long it had waited for the lock
 -- Replies:
---   freed       mark: `marked` as done, or `no_room`: marked, and the least recently used key is forgotten
+--   freed       mark: `marked` as done, or `no_room`: marked, and the least recently used keys are forgotten
 --   kept        mark: other entries keep the lock
 --   left_queue  mark
 --   holds       with removed: nothing was done

@@ -42,7 +42,7 @@ enum class EndCause { lease, run_limit, no_renewal, no_guard, cancel, died };
 enum class Success {
   none,  // nothing was to be recorded, or the run did not succeed
   recorded,
-  pushed_out_another,  // and the least recently used key was forgotten
+  pushed_out_another,  // and the least recently used keys were forgotten
   stopped,             // rlock was asked to stop the command, which may have exited with 0 half-way
   unconfirmed,
 };

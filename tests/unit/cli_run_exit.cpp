@@ -215,7 +215,7 @@ TEST_CASE("a success that is not recorded is a warning, and the exit code stays"
   using run::Success;
   for (auto [success, text] : {std::pair{Success::unconfirmed, "it may run again"},
                                {Success::stopped, "was asked to stop"},
-                               {Success::pushed_out_another, "1000 for each lock"}}) {
+                               {Success::pushed_out_another, "some 1000 for each lock"}}) {
     RunExit got = to_exit(run::RunEnd{.success = success}, once);
     CHECK(got.code == 0);
     CHECK(got.severity == run::Severity::error);
