@@ -1,6 +1,7 @@
 -- heartbeat: keeps the position of an idle waiter that is far from the head. It never changes an order, so it may come
 -- late, twice or never. Not used over a quorum.
 -- Keys and clock are those of begin.lua, which this script does not include because of its cost.
+-- include: beats
 -- Arguments: owner
 -- Replies:
 --   waits  position, slice, and of the closure, or else of the first lease to end: holder, as acquire names it, and left
@@ -13,9 +14,9 @@ local place, first = call('ZRANK', QUEUE, owner), call('ZRANGE', HOLDERS, 0, 0, 
 local is_due = not first[2] or tonumber(first[2]) <= now or call('ZCOUNT', ALIVE, '-inf', now) > 0
 if not place or place < NEAR or is_due or not call('ZSCORE', ALIVE, owner) then return {'ask'} end
 if tonumber(call('HGET', META, 'form') or 0) ~= FORM then return {'ask'} end
-local slices = math.min(MOST_SLICES, 1 + math.floor(place / NEAR))
+local slices = slices_at(place)
 -- A server whose memory is full may refuse this; acquire begins with a command that is never refused.
-local beat = redis.pcall('ZADD', ALIVE, now + HEARTBEAT * slices + (slices - 1) / 4, owner)
+local beat = redis.pcall('ZADD', ALIVE, beat_score(now, slices), owner)
 if type(beat) == 'table' then return {'ask'} end
 local holder, ends, closed = string.gsub(first[1], '^~', ''), first[2], call('ZSCORE', HOLDERS, CLOSED)
 if closed then holder, ends = string.match(' ' .. (call('HGET', WHO, CLOSED) or ''), '^[^|]* id=(%S+)') or '', closed end

@@ -1,4 +1,4 @@
--- include: lines
+-- include: lines beats
 -- QUEUE, owner to its ticket, and ALIVE, owner to the end of its heartbeat; and how waiters are woken.
 
 local function queue_ticket(owner) return tonumber(call('ZSCORE', QUEUE, owner) or nil) end
@@ -34,18 +34,7 @@ local function push_wake(owner, event)
   return true
 end
 
--- Far from the head, heartbeat and slice grow with the position. Returns for how many slices a waiter at this position, counted from 0,
--- blocks before it asks again.
-local function slices_at(place) return math.min(MOST_SLICES, 1 + math.floor(place / NEAR)) end
-
--- The score in ALIVE is the end of the heartbeat; a quarter of a ms for each slice after the first shows its length.
-local function beat_score(ends, slices) return ends + (slices - 1) / 4 end
-local function slices_of(score) return 1 + score % 1 * 4 end
-
-local function beat(owner)
-  local slices = slices_at(call('ZRANK', QUEUE, owner))
-  set_heartbeat(owner, beat_score(now + HEARTBEAT * slices, slices))
-end
+local function beat(owner) set_heartbeat(owner, beat_score(now, slices_at(call('ZRANK', QUEUE, owner)))) end
 
 -- Wakes the waiters that have come near the head and still have the longer heartbeat of the positions behind: from then on they ask more
 -- often.
