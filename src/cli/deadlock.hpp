@@ -8,7 +8,8 @@
 #include "cli/output/deadlock.hpp"
 #include "cli/session.hpp"
 #include "lock/inspector.hpp"
-#include "run/run.hpp"
+#include "run/plan.hpp"
+#include "run/signals.hpp"
 
 // Finds runs that wait for each other, by asking the server.
 namespace rlock::cli {

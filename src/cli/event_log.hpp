@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/output/json.hpp"
-#include "run/run.hpp"
+#include "run/observer.hpp"
 #include "util/clock.hpp"
 
 namespace rlock::cli {

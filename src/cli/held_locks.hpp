@@ -6,7 +6,7 @@
 
 #include "cli/output/record.hpp"
 #include "cli/session.hpp"
-#include "run/run.hpp"
+#include "run/plan.hpp"
 
 // RLOCK_HELD: the locks that a run holds, for nested runs.
 namespace rlock::cli {

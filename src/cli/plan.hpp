@@ -5,7 +5,7 @@
 #include "cli/held_locks.hpp"
 #include "cli/session.hpp"
 #include "cli/settings/run_settings.hpp"
-#include "run/run.hpp"
+#include "run/plan.hpp"
 
 namespace rlock::cli {
 

@@ -11,6 +11,7 @@
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
 #include "cli/output/view.hpp"
+#include "run/signals.hpp"
 #include "util/duration.hpp"
 #include "util/process.hpp"
 #include "util/text.hpp"

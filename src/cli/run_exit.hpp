@@ -6,7 +6,7 @@
 #include "cli/session.hpp"
 #include "cli/settings/run_settings.hpp"
 #include "redis/open.hpp"
-#include "run/run.hpp"
+#include "run/run_end.hpp"
 
 namespace rlock::cli {
 

@@ -10,7 +10,9 @@
 #include "cli/service_manager.hpp"
 #include "cli/session.hpp"
 #include "lock/inspector.hpp"
-#include "run/run.hpp"
+#include "run/observer.hpp"
+#include "run/plan.hpp"
+#include "run/signals.hpp"
 #include "util/mutex.hpp"
 
 namespace rlock::cli {

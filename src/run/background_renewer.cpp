@@ -17,6 +17,7 @@
 
 #include "lock/timing.hpp"
 #include "run/renewer.hpp"
+#include "run/requests.hpp"
 #include "util/boot_timer.hpp"
 #include "util/text.hpp"
 

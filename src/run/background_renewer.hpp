@@ -8,7 +8,8 @@
 #include <variant>
 
 #include "lock/inspector.hpp"
-#include "run/run.hpp"
+#include "run/held_lock.hpp"
+#include "run/run_end.hpp"
 #include "run/signals.hpp"
 #include "util/fd.hpp"
 #include "util/process.hpp"

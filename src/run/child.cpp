@@ -13,7 +13,6 @@
 #include <new>
 #include <string_view>
 
-#include "run/run.hpp"
 #include "util/process.hpp"
 
 namespace rlock::run {

@@ -3,7 +3,7 @@
 
 #include <sys/types.h>
 
-#include "run/run.hpp"
+#include "run/plan.hpp"
 #include "run/shared_state.hpp"
 #include "util/result.hpp"
 
@@ -14,6 +14,9 @@ namespace rlock::run {
 // refuses them, the guard exits and stores the error in the state's start_error. Async-signal-safe
 // in the guard.
 pid_t fork_contained(Contain how, SharedState& state, int line);
+
+// Whether `how` works on this host; ErrorKind::system says why not.
+Status try_to_contain(Contain how);
 
 // The error if fork_contained() could not create a process; reads errno.
 Error cannot_contain(Contain how);

@@ -1,10 +1,11 @@
 // Runs in rlock, on the main thread.
 
+#include "run/reentry.hpp"
+
 #include <algorithm>
 #include <cstdint>
 
 #include "lock/timing.hpp"
-#include "run/run.hpp"
 #include "util/duration.hpp"
 #include "util/random.hpp"
 #include "util/text.hpp"
@@ -161,22 +162,6 @@ Result<EnterResult> await_put_back(const Plan& plan, const OuterRun& outer, lock
 }
 
 }  // namespace
-
-lock::RenewCall renew_call(const lock::Claim& claim, const HeldLock& held_lock,
-                           std::optional<TimePoint> lease_end) {
-  lock::RenewCall call{claim, held_lock.entry,
-                       lock::PutBack{held_lock.token, held_lock.slot, lease_end}};
-  call.owner = held_lock.owner;
-  call.limit = held_lock.limit;
-  call.min_hold = held_lock.min_hold;
-  call.ttl = held_lock.lease(claim.ttl);
-  if (held_lock.nested()) {  // this process does not know what the outer run asked for
-    call.once.reset();
-    call.supersede.reset();
-    call.history_rows.reset();
-  }
-  return call;
-}
 
 void leave_outer_run(const Plan& plan, const HeldLock& held_lock, lock::LockStore& store,
                      lock::Poller& poller) {

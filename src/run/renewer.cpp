@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "lock/timing.hpp"
+#include "run/requests.hpp"
 #include "util/boot_timer.hpp"
 #include "util/process.hpp"
 #include "util/text.hpp"

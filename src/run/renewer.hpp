@@ -13,7 +13,8 @@
 
 #include "lock/lease.hpp"
 #include "lock/store.hpp"
-#include "run/run.hpp"
+#include "run/held_lock.hpp"
+#include "run/observer.hpp"
 #include "run/shared_state.hpp"
 #include "util/fd.hpp"
 #include "util/mutex.hpp"

@@ -14,16 +14,12 @@
 #include "lock/timing.hpp"
 #include "run/guard.hpp"
 #include "run/process_tree.hpp"
+#include "run/reentry.hpp"
 #include "run/supervisor.hpp"
 #include "util/random.hpp"
 
 namespace rlock::run {
 namespace {
-
-lock::LeaseMonitor::Settings settings(const Plan& plan, const HeldLock& held_lock) {
-  return lease_settings(held_lock.lease(plan.claim.ttl), plan.claim.replicas, plan.kill_after,
-                        plan.watchdog);
-}
 
 // Only if the command exited by itself: if rlock stopped it, the cause of that is reported.
 std::optional<LeaseEnd> loss_at_release(const lock::ReleaseReply& reply) {
@@ -68,10 +64,6 @@ std::string history_result(const Result<RunEnd>& end) {
   return "signal:" + std::to_string(std::get<Signaled>(end->end).signal);
 }
 
-Millis milliseconds_since(TimePoint time) {
-  return std::chrono::duration_cast<Millis>(BootClock::now() - time);
-}
-
 // An operator broke the lock, or another process released it; in both cases no other run need have
 // held it since.
 bool taken_away(const LeaseEnd& lost) {
@@ -92,8 +84,9 @@ std::optional<lock::OnceResult> once_result(const RunContext& context, const Hel
                                             const Result<RunEnd>& finish) {
   const auto& once = context.plan.claim.once;
   if (!once || held_lock.nested() || !finish || !finish->started) return std::nullopt;
-  return lock::OnceResult{*once, milliseconds_since(held_lock.asked_at), held_lock.token,
-                          succeeded(*finish), held_lock.waited()};
+  return lock::OnceResult{*once,
+                          std::chrono::duration_cast<Millis>(BootClock::now() - held_lock.asked_at),
+                          held_lock.token, succeeded(*finish), held_lock.waited()};
 }
 
 // What is left of the lease for the release, while a caller waits for the command's exit code. If a
@@ -157,139 +150,6 @@ Success success_of(const RunContext& context, const HeldLock& held_lock, const R
   return Success::unconfirmed;
 }
 
-// Merges the replies to a release that a failover may have lost, so that it was repeated: the first
-// master reports how the owner ended, the last one what is marked as done.
-lock::ReleaseReply once_more(lock::ReleaseReply first, const lock::ReleaseReply& last) {
-  first.marked = last.marked;
-  return first;
-}
-
-}  // namespace
-
-Result<lock::ReleaseReply> release_until(lock::LockStore& store, lock::ReleaseCall call,
-                                         TimePoint until, const ReleaseInterrupt& interrupt) {
-  lock::SystemPoller poller(interrupt.fd);
-  const Error stopped{ErrorKind::unavailable, "a second TERM or INT ended the attempts"};
-  const TimePoint begun = poller.now();
-  const Millis asked = call.once ? call.once->asked : Millis(0);
-  Millis attempt = timing::kFirstReleaseAttempt;
-  std::optional<Error> why;
-  std::optional<lock::ReleaseReply> first;  // a reply that a failover may have lost
-  for (Millis pause = timing::kFirstReleasePause;;
-       pause = std::min(pause * 2, timing::kLongestReleasePause)) {
-    // After a failed connection, or a request that was given up, a store sends the next request
-    // over a new connection.
-    const TimePoint give_up = poller.now() + attempt;
-    if (call.once) call.once->asked = asked + milliseconds_since(begun);
-    auto request = store.release(call);
-    lock::PollResult driven;
-    while ((driven = poller.drive(*request, std::min(until, give_up))) ==
-           lock::PollResult::interrupted) {
-      if (interrupt.ends()) return stopped;
-    }
-    Result<lock::ReleaseReply> reply = lock::no_answer(store.server());
-    if (driven == lock::PollResult::done) reply = request->take();
-    request.reset();
-    if (poller.now() >= give_up) attempt *= 2;  // the server may just be slow
-    if (reply) {
-      // A master that is being replaced may be the only server that knows about the release.
-      auto outlasts = lock::outlasts_failover(store, poller, std::max(until, poller.now()));
-      if (!first) first = *reply;
-      if (outlasts) return once_more(std::move(*first), *std::move(reply));
-      reply = std::move(outlasts).error();
-    }
-    if (reply.error().retry != Retry::later) return reply;
-    // The error of an attempt that `until` cut short explains less than the one before.
-    if (poller.now() < until || !why) why = std::move(reply).error();
-    if (poller.now() + pause >= until) return std::move(*why);
-    const TimePoint next = poller.now() + pause;
-    while (poller.pause(next) == lock::PollResult::interrupted) {
-      if (interrupt.ends()) return stopped;
-    }
-  }
-}
-
-HeldLock held_lock_of(const lock::AcquireCall& claim, const lock::Acquired& acquired) {
-  return {.owner = acquired.owner,
-          .token = acquired.token,
-          .limit = claim.limit,
-          .min_hold = claim.min_hold,
-          .slot = acquired.slot,
-          .granted_at = acquired.sent_at,
-          .asked_at = acquired.asked_at};
-}
-
-std::variant<TimePoint, LeaseEnd> fresh_lease(const Plan& plan, const HeldLock& held_lock,
-                                              lock::LockStore& store, lock::Poller& poller) {
-  lock::LeaseMonitor monitor(settings(plan, held_lock), held_lock.granted_at, poller.now());
-  const Nanos left = monitor.deadline() - poller.now();
-  if (left >= timing::usable_lease(plan.claim.ttl)) return held_lock.granted_at;
-  LeaseEnd end;
-  while (poller.now() < monitor.terminate_at()) {
-    TimePoint sent_at = poller.now();
-    auto request = store.renew(renew_call(plan.claim, held_lock, monitor.deadline()));
-    lock::PollResult driven = poller.drive(*request, monitor.attempt_deadline(sent_at));
-    if (driven == lock::PollResult::interrupted) break;
-    if (driven == lock::PollResult::done) {
-      auto reply = request->take();
-      if (reply && std::holds_alternative<lock::Renewal>(*reply)) return sent_at;
-      if (reply) {
-        if (auto* lost = std::get_if<lock::Lost>(&*reply)) end.reported = std::move(*lost);
-        break;
-      }
-      end.last_error = std::move(reply).error();
-    }
-    monitor.failed(sent_at, poller.now());
-    if (poller.pause(monitor.next_attempt()) == lock::PollResult::interrupted) break;
-  }
-  return end;
-}
-
-lock::LeaseMonitor::Settings lease_settings(Millis ttl, uint64_t replicas, Millis kill_after,
-                                            lock::Watchdog watchdog) {
-  const Millis gap = replicas > 0 ? timing::replica_clock_gap(ttl) : Millis(0);
-  return {ttl, kill_after, watchdog, gap};
-}
-
-Confirmed await_replicas(const Plan& plan, const HeldLock& held_lock, Error unconfirmed,
-                         lock::LockStore& store, lock::Poller& poller) {
-  const bool endless = plan.limits.deadline == TimePoint::max();
-  TimePoint until = endless ? poller.now() + plan.limits.outage : plan.limits.deadline;
-  if (plan.claim.queueing == lock::Queueing::never) until = poller.now();
-  const TimePoint begun = poller.now();
-  Millis backoff{0};
-  do {
-    backoff = std::clamp(backoff * 2, timing::kFirstAcquireBackoff, timing::kLongestAcquireBackoff);
-    if (poller.pause(std::min(until, poller.now() + backoff)) == lock::PollResult::interrupted) {
-      break;
-    }
-    const TimePoint sent_at = poller.now();
-    auto request = store.renew(renew_call(plan.claim, held_lock, std::nullopt));
-    const lock::PollResult driven = poller.drive(*request, sent_at + timing::kAcquireAttempt);
-    if (driven == lock::PollResult::interrupted) break;
-    if (driven == lock::PollResult::deadline) continue;
-    auto reply = request->take();
-    request.reset();
-    if (reply && std::holds_alternative<lock::Renewal>(*reply)) {
-      auto outlasts =
-          lock::outlasts_failover(store, poller, poller.now() + timing::kAcquireAttempt);
-      if (outlasts) return sent_at;
-      unconfirmed = std::move(outlasts).error();
-      unconfirmed.answered = Answered::yes;
-      continue;
-    }
-    if (reply) {
-      if (auto* lost = std::get_if<lock::Lost>(&*reply)) return std::move(*lost);
-      continue;
-    }
-    if (reply.error().retry == Retry::never) return std::move(reply).error();
-  } while (poller.now() < until);
-  unconfirmed.tried = std::chrono::duration_cast<Millis>(poller.now() - begun);
-  return unconfirmed;
-}
-
-namespace {
-
 // After `unshare -p` the first child is PID 1 of the new namespace. Once it has exited, no process
 // can start there any more, so the first child must be one that stays.
 bool guard_may_be_discarded() {
@@ -334,11 +194,11 @@ RunOutcome run_held(const RunContext& context, const HeldLock& held_lock,
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   // If a lost lease is to be ignored, the guard reacts only to the death of rlock.
   SharedState* guard_state = context.plan.on_lost == OnLost::terminate ? &context.state : nullptr;
-  SharedLease lease(settings(context.plan, held_lock), held_lock.granted_at, guard_state);
+  SharedLease lease(lease_settings(context.plan, held_lock), held_lock.granted_at, guard_state);
   // The guard outlives the release, so that the next waiter need not wait for the guard's exit.
   auto finish = supervise(context, held_lock, lease, guard);
   if (finish && finish->lost && context.plan.watchdog == lock::Watchdog::renew) {
-    finish->lost->survives = lock::survived_outage(settings(context.plan, held_lock));
+    finish->lost->survives = lock::survived_outage(lease_settings(context.plan, held_lock));
   }
   std::optional<Result<lock::ReleaseReply>> released;
   const bool all_gone = !finish || finish->survivors.empty();

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "run/renewer.hpp"
-#include "run/run.hpp"
+#include "run/requests.hpp"
 #include "util/boot_timer.hpp"
 
 namespace rlock::sim {

@@ -5,8 +5,9 @@
 #include <optional>
 
 #include "lock/wait.hpp"
+#include "run/observer.hpp"
+#include "run/plan.hpp"
 #include "run/renewer.hpp"
-#include "run/run.hpp"
 #include "run/shared_state.hpp"
 #include "simulation/ledger.hpp"
 #include "simulation/process.hpp"

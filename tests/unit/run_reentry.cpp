@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "run/run.hpp"
+#include "run/requests.hpp"
 #include "util/random.hpp"
 
 TEST_CASE("a renewal says what a restored lease has; a nested run knows that only of itself") {

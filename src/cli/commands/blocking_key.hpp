@@ -6,7 +6,7 @@
 
 #include "cli/session.hpp"
 #include "redis/net/url.hpp"
-#include "run/run.hpp"
+#include "run/run_end.hpp"
 
 namespace rlock::cli {
 

@@ -15,7 +15,8 @@
 #include "redis/net/secret.hpp"
 #include "redis/net/url.hpp"
 #include "redis/open.hpp"
-#include "run/run.hpp"
+#include "run/contain.hpp"
+#include "run/requests.hpp"
 #include "util/process.hpp"
 #include "util/text.hpp"
 

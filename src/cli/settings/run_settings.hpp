@@ -11,7 +11,7 @@
 #include "cli/output/record.hpp"
 #include "cli/settings/resolve.hpp"
 #include "lock/store.hpp"
-#include "run/run.hpp"
+#include "run/plan.hpp"
 
 namespace rlock::cli {
 
