@@ -313,17 +313,17 @@ class EndText {
     const auto* exited = std::get_if<run::Exited>(&ended.end);
     const bool unlocked = context_.unlocked && exited != nullptr && exited->code == 0;
     if (!context_.claim().once) return {};
-    switch (unlocked ? run::Success::unconfirmed : ended.success) {
-      case run::Success::unconfirmed:
+    switch (unlocked ? run::Recording::unconfirmed : ended.recording) {
+      case run::Recording::unconfirmed:
         return "its success is not recorded; it may run again";
-      case run::Success::stopped:
+      case run::Recording::stopped:
         return "it was asked to stop, so its success is not recorded; it may run again";
-      case run::Success::pushed_out_another:
+      case run::Recording::pushed_out_another:
         return "its success is recorded, and the KEYs that were last asked for the longest time "
                "ago are forgotten, because the server keeps some 1000 for each lock; those may run "
                "again";
-      case run::Success::none:
-      case run::Success::recorded:
+      case run::Recording::none:
+      case run::Recording::recorded:
         break;
     }
     return {};

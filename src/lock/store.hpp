@@ -286,14 +286,14 @@ using AcquireReply = std::variant<Granted, Queued, Busy, OwnerEnded, RetryNow, A
 // ---- heartbeat: keeps the position of a waiter far from the head ----
 
 // The waiter only has to keep waiting.
-struct Resting {
+struct StillQueued {
   uint64_t position = 1;
   Millis slice{0};     // as in Queued
   std::string holder;  // the id of the obstacle
   Millis left{0};      // until the obstacle ends
 };
 // RetryNow: the waiter has to ask with acquire().
-using HeartbeatReply = std::variant<Resting, RetryNow>;
+using HeartbeatReply = std::variant<StillQueued, RetryNow>;
 
 // ---- renew: extend the lease, restore it after data loss, enter a held lock ----
 

@@ -214,21 +214,21 @@ std::optional<Result<WaitResult>> WaitLoop::wait(WaitState& state, Queued queued
   while (true) {
     bool slept = false;
     auto end = wait_once(state, queued, slept);
-    if (end || !slept || !keeps_place(state, queued)) return end;
+    if (end || !slept || !keeps_position(state, queued)) return end;
   }
 }
 
 // Whether a heartbeat was enough. If it fails, or another owner holds the lock, the waiter has to
 // ask.
-bool WaitLoop::keeps_place(WaitState& state, Queued& queued) {
-  if (!state.may_rest()) return false;
+bool WaitLoop::keeps_position(WaitState& state, Queued& queued) {
+  if (!state.may_stay_idle()) return false;
   auto request = store_.heartbeat(state.call.name, state.call.owner);
   if (!request) return false;
   const TimePoint until = std::min(state.limits.deadline, poller_.now() + timing::kAcquireAttempt);
   if (drive_ticking(*request, until) != PollResult::done) return false;
   const auto reply = request->take();
   request.reset();
-  const auto* rest = reply ? std::get_if<Resting>(&*reply) : nullptr;
+  const auto* rest = reply ? std::get_if<StillQueued>(&*reply) : nullptr;
   if (rest == nullptr || !queued.obstacle || id_of(*queued.obstacle) != rest->holder) return false;
   const TimePoint now = poller_.now();
   const auto age = std::chrono::duration_cast<Millis>(now - state.queued_at);
@@ -395,12 +395,12 @@ Millis WaitLoop::poll_pause(const WaitState& state) {
 // over a whole slice, two of which may pass within their heartbeat.
 Millis WaitLoop::pause_after_cut(const WaitState& state) {
   return random_between(timing::kFirstPollPause,
-                        state.at_rest() ? state.slice : timing::kFirstPollPause * 3 / 2);
+                        state.is_idle() ? state.slice : timing::kFirstPollPause * 3 / 2);
 }
 
 // Idle waiters return within their heartbeat even after a second pause.
 Millis WaitLoop::pause_after_failure(const WaitState& state) {
-  if (!state.at_rest()) return random_between(state.backoff / 2, state.backoff * 3 / 2);
+  if (!state.is_idle()) return random_between(state.backoff / 2, state.backoff * 3 / 2);
   return random_between(state.slice / 4, state.slice * 3 / 4);
 }
 

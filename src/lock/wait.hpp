@@ -105,10 +105,10 @@ class WaitLoop {
       return limits.retry_until(started, call.queueing, answered, reached);
     }
     // Whether the waiter is far from the head: it asks less often, even after an outage.
-    bool at_rest() const { return slice > timing::kWaitSlice; }
+    bool is_idle() const { return slice > timing::kWaitSlice; }
     // Whether its requests need only be heartbeats: no other run may have done its work, and no
     // closure lets it overtake others.
-    bool may_rest() const { return at_rest() && !call.once && !call.while_closed; }
+    bool may_stay_idle() const { return is_idle() && !call.once && !call.while_closed; }
     void set_slice(Millis given) {
       slice = std::clamp(given, timing::kWaitSlice, timing::kLongestWaitSlice);
     }
@@ -124,7 +124,7 @@ class WaitLoop {
   std::optional<Result<WaitResult>> await_failover(WaitState& state, Error why);
   std::optional<Result<WaitResult>> wait(WaitState& state, Queued queued);
   std::optional<Result<WaitResult>> wait_once(WaitState& state, const Queued& queued, bool& slept);
-  bool keeps_place(WaitState& state, Queued& queued);
+  bool keeps_position(WaitState& state, Queued& queued);
   std::optional<Result<WaitResult>> handle_wake(WaitState& state, Result<Wake> wake, Millis took);
   std::optional<Result<WaitResult>> pause_before_retry(WaitState& state, TimePoint until,
                                                        Millis pause);

@@ -37,7 +37,7 @@ using util::Fd;
 
 // What the server of a folder holds as long as it lives, so that no second one starts: the lock on
 // a file of the folder, and a listening socket (or none), whose peers get the pid of the server.
-struct Claim {
+struct FolderLock {
   Fd lock;
   Fd name;
 };
@@ -200,7 +200,7 @@ Result<pid_t> read_report(const Fd& pipe, const std::string& program) {
 // Returns its pid; ErrorKind::system: it cannot be started, or a limit that cannot be lifted would
 // end it.
 Result<pid_t> start_local_process(const std::string& program, const std::string& folder,
-                                  const Claim& claim, const Fd& log) {
+                                  const FolderLock& folder_lock, const Fd& log) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return cannot_start(program, errno);
   Fd reading(ends[0]);
@@ -216,11 +216,11 @@ Result<pid_t> start_local_process(const std::string& program, const std::string&
   // Nothing from the caller's environment.
   char language[] = "LC_ALL=C";
   char* environment[] = {language, nullptr};
-  const Exec exec{
-      folder.c_str(),
-      argv.data(),
-      environment,
-      {null.get(), log.get(), log.get(), claim.lock.get(), claim.name.get(), writing.get()}};
+  const Exec exec{folder.c_str(),
+                  argv.data(),
+                  environment,
+                  {null.get(), log.get(), log.get(), folder_lock.lock.get(), folder_lock.name.get(),
+                   writing.get()}};
   const int error = util::run_apart([&] { become_server(exec); });
   if (error != 0) return cannot_start(program, error);
   writing.reset();
@@ -331,20 +331,20 @@ Result<Fd> open_in(const std::string& folder, const std::string& name, int flags
 }
 
 // None where another process has started the server meanwhile.
-Result<std::optional<Claim>> claim_or_server(const std::string& folder, const Address& address,
-                                             TimePoint deadline) {
+Result<std::optional<FolderLock>> lock_folder(const std::string& folder, const Address& address,
+                                              TimePoint deadline) {
   TRY(auto lock, open_in(folder, "rlock.lock", O_RDWR));
   const auto name = name_address(folder);
   pid_t server = 0;
   Millis asleep{0};
   while (true) {
     const bool locked = flock(lock.get(), LOCK_EX | LOCK_NB) == 0;
-    if (is_listening(address)) return std::optional<Claim>();
+    if (is_listening(address)) return std::optional<FolderLock>();
     Fd bound = locked && name ? bind_name(*name) : Fd();
     // Also of a server whose lock file was removed. Another user who took the name keeps nobody
     // out.
     const pid_t owner = bound || !name ? 0 : owner_of(*name);
-    if (locked && owner == 0) return std::optional<Claim>({std::move(lock), std::move(bound)});
+    if (locked && owner == 0) return std::optional<FolderLock>({std::move(lock), std::move(bound)});
     if (std::exchange(server, owner) != owner) asleep = Millis(0);
     // A server that starts works, or waits for the processor or the disk.
     const auto running = owner > 0 ? util::read_stat(owner) : std::nullopt;
@@ -407,17 +407,17 @@ Status check_disk_space(const Fd& lock, const std::string& folder) {
 
 Status start_server(const Server& server, const std::string& folder, const Address& address,
                     TimePoint deadline) {
-  TRY(auto claim, claim_or_server(folder, address, deadline));
-  if (!claim) return Done{};
+  TRY(auto folder_lock, lock_folder(folder, address, deadline));
+  if (!folder_lock) return Done{};
   std::string program = find_on_path("redis-server");
   if (program.empty()) program = find_on_path("valkey-server");
   if (program.empty()) {
     return Error{ErrorKind::config,
                  "local: redis-server or valkey-server must be on PATH (apt install redis-server)"};
   }
-  TRY_STATUS(check_disk_space(claim->lock, folder));
+  TRY_STATUS(check_disk_space(folder_lock->lock, folder));
   TRY(auto log, open_in(folder, "rlock.log", O_WRONLY | O_APPEND));
-  TRY(auto pid, start_local_process(program, folder, *claim, log));
+  TRY(auto pid, start_local_process(program, folder, *folder_lock, log));
   return await_server(server, pid, folder + "/rlock.log", deadline);
 }
 

@@ -57,7 +57,7 @@ Result<std::unique_ptr<Guard>> Guard::fork(const RunContext& context,
                                            const std::vector<std::string>& environment) {
   const Contain contain = context.plan.contain;
   const bool contained = contain != Contain::no;
-  Child child(context.plan.argv, environment);
+  Command command(context.plan.argv, environment);
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     return util::system_error("cannot start the guard: socketpair");
@@ -74,7 +74,7 @@ Result<std::unique_ptr<Guard>> Guard::fork(const RunContext& context,
   util::SignalBlock all;
   const pid_t pid = contained ? fork_contained(contain, context.state, theirs.get()) : _Fork();
   if (pid == 0) {
-    guard_process({context, child, guard->session_, guard->line_.get(), theirs.get(), timer.fd(),
+    guard_process({context, command, guard->session_, guard->line_.get(), theirs.get(), timer.fd(),
                    signals.get()});
   }
   if (pid < 0) {

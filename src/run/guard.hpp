@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "run/child.hpp"
+#include "run/command.hpp"
 #include "run/process_tree.hpp"
 #include "run/run.hpp"
 #include "run/shared_state.hpp"
@@ -46,14 +46,14 @@ struct GuardStart {
 
   Grouping grouping = Grouping::own;
   uint32_t keys = 0;     // pending_terminal_signals() of rlock, which the command has not received
-  uint32_t entries = 0;  // how many environment entries replace those of the child; 0: none
+  uint32_t entries = 0;  // how many environment entries replace those of the command; 0: none
   char text[kRoom];      // the entries, each with its final zero; only the used part is sent
 };
 
 // The descriptors are made before the fork, while an error can still be reported.
 struct GuardTask {
   const RunContext& context;
-  Child& child;
+  Command& command;
   pid_t session;   // rlock's
   int rlocks_end;  // of `line`: the guard closes it
   int line;   // receives orders, sends a byte when the state has changed; at its end rlock is gone

@@ -58,7 +58,7 @@ const GuardStart& await_start(const GuardTask& task) noexcept {
   ssize_t got = 0;
   while ((got = recv(task.line, &start, sizeof start, 0)) < 0 && errno == EINTR) continue;
   if (got < kHeader) _exit(0);
-  if (start.entries > 0) task.child.set_added(start.text, start.entries);
+  if (start.entries > 0) task.command.set_added(start.text, start.entries);
   return start;
 }
 
@@ -98,21 +98,21 @@ class GuardProcess {
     // A pipe that the exec closes. It is made here, because a copy in rlock, which may be stopped
     // at any moment, would keep it open.
     int before_exec[2];
-    pid_t child = 0;
+    pid_t pid = 0;
     if (pipe2(before_exec, O_CLOEXEC) == 0) {
-      child = task_.child.start(task_.context.signals, state_, start_.grouping);
+      pid = task_.command.start(task_.context.signals, state_, start_.grouping);
       close(before_exec[1]);
       before_exec_ = before_exec[0];
     }
-    if (child <= 0) {
+    if (pid <= 0) {
       state_.start_error = errno;
       finish_and_exit();
     }
-    tree_.set_command(child);
+    tree_.set_command(pid);
     // A signal that the terminal sent before the fork is pending in rlock or in the guard, but not
     // in the command. Before its exec the command has no handlers, so a second signal is harmless.
     if (start_.grouping == Grouping::callers)
-      send_terminal_signals(child, start_.keys | pending_terminal_signals());
+      send_terminal_signals(pid, start_.keys | pending_terminal_signals());
   }
 
   // The command is in rlock's session: if the guard had left it before, the command would have left
@@ -173,13 +173,13 @@ class GuardProcess {
   bool command_is_outlived() const noexcept { return state_.phase == CommandPhase::outlived; }
   // The same, with no stop under way: if rlock is stopped until the lease expires, the remaining
   // processes are left alone. There is nothing to do unless rlock gives an order, or is gone.
-  bool rest_may_stay() const noexcept {
+  bool leftovers_may_stay() const noexcept {
     return command_is_outlived() && !is_init_ && !asked_to_end_ && state_.killed_by() == 0;
   }
 
   // Handles leftover processes. Daemons keep running after a run that ended normally, but not if
   // rlock was killed together with the command; rlock reports which case it is.
-  void look_at_rest(TimePoint now) noexcept {
+  void look_at_leftovers(TimePoint now) noexcept {
     if (tree_.empty()) finish_and_exit();
     if (task_.context.plan.until == ReleaseAfter::descendants) return;
     if (!terminating_) {
@@ -214,7 +214,7 @@ class GuardProcess {
     if (now >= state_.count_at()) count_processes(now);
     if (now >= kill_at()) end_by_ourselves(now, true);
     if (ending_.under_way()) return continue_ending(now);
-    if (command() == 0 && !command_is_outlived()) look_at_rest(now);
+    if (command() == 0 && !command_is_outlived()) look_at_leftovers(now);
   }
 
   TimePoint kill_at() const noexcept {
@@ -225,7 +225,7 @@ class GuardProcess {
   // Called when no renewal has succeeded for most of a lease.
   void count_processes(TimePoint now) noexcept {
     const TimePoint count_at = state_.count_at();
-    if (counted_for_ == count_at || ending_.under_way() || rest_may_stay()) return;
+    if (counted_for_ == count_at || ending_.under_way() || leftovers_may_stay()) return;
     counted_for_ = count_at;
     // A renewal may come between the two reads.
     const Nanos most = std::max(Nanos(0), Nanos(state_.kill_at() - count_at));
@@ -236,7 +236,7 @@ class GuardProcess {
 
   void end_by_ourselves(TimePoint now, bool lease_over) noexcept {
     if (ending_.under_way()) return;
-    if (lease_over && rest_may_stay()) return;
+    if (lease_over && leftovers_may_stay()) return;
     state_.lease_over = lease_over;
     begin_ending(now);
   }
@@ -271,7 +271,7 @@ class GuardProcess {
   TimePoint next_step() const noexcept {
     TimePoint next = settled_ ? TimePoint::max() : settle_at_;
     if (ending_.under_way()) return std::min(next, ending_.next_round());
-    if (rest_may_stay()) return next;
+    if (leftovers_may_stay()) return next;
     const bool looks =
         !is_init_ && command() == 0 && task_.context.plan.until == ReleaseAfter::command;
     if (looks && terminating_) next = std::min(next, next_look_);

@@ -73,20 +73,20 @@ bool taken_away(const LeaseEnd& lost) {
 
 // Whether the work was done: the command exited by itself, and was not asked to stop half-way. If
 // the lease was lost, the server knows whether another run may have done the work in the meantime.
-bool succeeded(const RunEnd& finish) {
-  const auto* exited = std::get_if<Exited>(&finish.end);
-  return finish.started && exited != nullptr && exited->code == 0 && !finish.ended_for &&
-         !finish.asked_to_stop && !(finish.lost && taken_away(*finish.lost));
+bool succeeded(const RunEnd& end) {
+  const auto* exited = std::get_if<Exited>(&end.end);
+  return end.started && exited != nullptr && exited->code == 0 && !end.ended_for &&
+         !end.asked_to_stop && !(end.lost && taken_away(*end.lost));
 }
 
 // nullopt for a run that did nothing, and inside an outer run, which reports for itself.
 std::optional<lock::OnceResult> once_result(const RunContext& context, const HeldLock& held_lock,
-                                            const Result<RunEnd>& finish) {
+                                            const Result<RunEnd>& end) {
   const auto& once = context.plan.claim.once;
-  if (!once || held_lock.nested() || !finish || !finish->started) return std::nullopt;
+  if (!once || held_lock.nested() || !end || !end->started) return std::nullopt;
   return lock::OnceResult{*once,
                           std::chrono::duration_cast<Millis>(BootClock::now() - held_lock.asked_at),
-                          held_lock.token, succeeded(*finish), held_lock.waited()};
+                          held_lock.token, succeeded(*end), held_lock.waited()};
 }
 
 // What is left of the lease for the release, while a caller waits for the command's exit code. If a
@@ -97,14 +97,14 @@ Nanos release_time(const lock::ReleaseCall& call, Nanos left) {
 }
 
 Result<lock::ReleaseReply> release(const RunContext& context, const HeldLock& held_lock,
-                                   const Result<RunEnd>& finish, TimePoint deadline) {
-  const bool used = finish && finish->started;
+                                   const Result<RunEnd>& end, TimePoint deadline) {
+  const bool used = end && end->started;
   lock::ReleaseCall call{context.plan.claim.name,
                          held_lock.owner,
                          held_lock.entry,
-                         history_result(finish),
+                         history_result(end),
                          used ? lock::ReleaseHow::released : lock::ReleaseHow::unused,
-                         once_result(context, held_lock, finish),
+                         once_result(context, held_lock, end),
                          context.plan.claim.replicas};
   if (used && !held_lock.nested()) {
     call.run = held_lock.token;
@@ -131,23 +131,23 @@ Result<lock::ReleaseReply> release(const RunContext& context, const HeldLock& he
 }
 
 // Whether a success that should be recorded was recorded.
-Success success_of(const RunContext& context, const HeldLock& held_lock, const RunEnd& finish,
-                   const std::optional<Result<lock::ReleaseReply>>& released) {
-  const auto* exited = std::get_if<Exited>(&finish.end);
-  const bool ended_well = finish.started && exited != nullptr && exited->code == 0;
+Recording recording_of(const RunContext& context, const HeldLock& held_lock, const RunEnd& end,
+                       const std::optional<Result<lock::ReleaseReply>>& released) {
+  const auto* exited = std::get_if<Exited>(&end.end);
+  const bool ended_well = end.started && exited != nullptr && exited->code == 0;
   const bool applies = context.plan.claim.once && !held_lock.nested();
-  if (!applies || !ended_well || finish.ended_for) return Success::none;
-  if (finish.asked_to_stop) return Success::stopped;
-  if (!released || !*released) return Success::unconfirmed;
+  if (!applies || !ended_well || end.ended_for) return Recording::none;
+  if (end.asked_to_stop) return Recording::stopped;
+  if (!released || !*released) return Recording::unconfirmed;
   switch ((*released)->marked) {
     case lock::Marked::yes:
-      return Success::recorded;
+      return Recording::recorded;
     case lock::Marked::no_room:
-      return Success::pushed_out_another;
+      return Recording::pushed_out_another;
     case lock::Marked::no:
       break;
   }
-  return Success::unconfirmed;
+  return Recording::unconfirmed;
 }
 
 // After `unshare -p` the first child is PID 1 of the new namespace. Once it has exited, no process
@@ -196,17 +196,17 @@ RunOutcome run_held(const RunContext& context, const HeldLock& held_lock,
   SharedState* guard_state = context.plan.on_lost == OnLost::terminate ? &context.state : nullptr;
   SharedLease lease(lease_settings(context.plan, held_lock), held_lock.granted_at, guard_state);
   // The guard outlives the release, so that the next waiter need not wait for the guard's exit.
-  auto finish = supervise(context, held_lock, lease, guard);
-  if (finish && finish->lost && context.plan.watchdog == lock::Watchdog::renew) {
-    finish->lost->survives = lock::survived_outage(lease_settings(context.plan, held_lock));
+  auto end = supervise(context, held_lock, lease, guard);
+  if (end && end->lost && context.plan.watchdog == lock::Watchdog::renew) {
+    end->lost->survives = lock::survived_outage(lease_settings(context.plan, held_lock));
   }
   std::optional<Result<lock::ReleaseReply>> released;
-  const bool all_gone = !finish || finish->survivors.empty();
-  if (all_gone) released = release(context, held_lock, finish, lease.view().deadline);
-  if (!finish) return std::move(finish).error();
-  finish->success = success_of(context, held_lock, *finish, released);
-  if (released) complete(*finish, held_lock, *released);
-  return *std::move(finish);
+  const bool all_gone = !end || end->survivors.empty();
+  if (all_gone) released = release(context, held_lock, end, lease.view().deadline);
+  if (!end) return std::move(end).error();
+  end->recording = recording_of(context, held_lock, *end, released);
+  if (released) complete(*end, held_lock, *released);
+  return *std::move(end);
 }
 
 // The end of a run whose lease expired before its command started.

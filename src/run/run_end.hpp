@@ -39,7 +39,7 @@ struct LeaseEnd {
 enum class EndCause { lease, run_limit, no_renewal, no_guard, cancel, died };
 
 // Whether a success was recorded [plan.claim.once].
-enum class Success {
+enum class Recording {
   none,  // nothing was to be recorded, or the run did not succeed
   recorded,
   pushed_out_another,  // and the least recently used keys were forgotten
@@ -68,7 +68,7 @@ struct RunEnd {
   bool asked_to_stop = false;            // TERM, INT, HUP or QUIT came or was passed on
   // Set by the release:
   std::optional<Error> unreleased{};  // why the release was not confirmed
-  Success success = Success::none;
+  Recording recording = Recording::none;
 };
 
 // A signal ended the wait: the run has left the queue, and the command did not run.

@@ -73,7 +73,7 @@ class Supervisor {
     next_thread_try_ = std::min(started_ + timing::kThreadAfter, lease_.next_attempt());
     watch();
     held.reset();
-    return finish();
+    return conclude();
   }
 
  private:
@@ -418,7 +418,7 @@ class Supervisor {
     return std::min(next, terminates_on_loss() ? lease.terminate_at : lease.deadline);
   }
 
-  Result<RunEnd> finish() {
+  Result<RunEnd> conclude() {
     if (stage_ != Stage::gave_up) guard_->order({GuardOrder::Kind::dismiss, {}, {}});
     note_late_signals();
     if (int error = state_.start_error; error != 0) {
@@ -523,9 +523,9 @@ Result<RunEnd> supervise(const RunContext& context, const HeldLock& held_lock, S
   if (context.plan.watchdog == lock::Watchdog::none) only_time = complete();
   if (only_time) only_time->advance(BootClock::now());
   TRY_STATUS(context.signals.watch_command());
-  auto finish = Supervisor(context, held_lock, lease, *renewer, guard).run();
+  auto end = Supervisor(context, held_lock, lease, *renewer, guard).run();
   renewer->stop();  // before the release: a renewal in flight would restore the lock
-  return finish;
+  return end;
 }
 
 }  // namespace rlock::run

@@ -434,7 +434,7 @@ CASE("an idle waiter keeps its position by a heartbeat, which changes nothing el
   const int64_t first = beat_end(lab, 'B');
   lab.pass(10s);
   lab.cli({"CONFIG", "RESETSTAT"});
-  const auto rest = as<lock::Resting>(lab.heartbeat('B'), "it is to ask");
+  const auto rest = as<lock::StillQueued>(lab.heartbeat('B'), "it is to ask");
   need(rest.position == 301 && rest.slice == 20s, "another place");
   need(rest.holder == Lab::owner('A').text() && rest.left > 59min && rest.left < 1h,
        "another holder");
@@ -455,7 +455,7 @@ MUTANT("a heartbeat prolongs nothing",
 CASE("a heartbeat names the holder that acquire named") {
   const auto check = [&](const std::string& why) {
     const lock::Queued queued = lab.queued('B');
-    const auto rest = as<lock::Resting>(lab.heartbeat('B'), "it is to ask");
+    const auto rest = as<lock::StillQueued>(lab.heartbeat('B'), "it is to ask");
     need(queued.obstacle && lock::id_of(*queued.obstacle) == rest.holder, "another one: " + why);
     std::visit([&](const auto& one) { need(one.left == rest.left, "another end: " + why); },
                *queued.obstacle);

@@ -212,17 +212,17 @@ TEST_CASE("a superseded run names the newer one") {
 TEST_CASE("a success that is not recorded is a warning, and the exit code stays") {
   Asked once;
   once.claim().once.emplace();
-  using run::Success;
-  for (auto [success, text] : {std::pair{Success::unconfirmed, "it may run again"},
-                               {Success::stopped, "was asked to stop"},
-                               {Success::pushed_out_another, "some 1000 for each lock"}}) {
-    RunExit got = to_exit(run::RunEnd{.success = success}, once);
+  using run::Recording;
+  for (auto [recording, text] : {std::pair{Recording::unconfirmed, "it may run again"},
+                                 {Recording::stopped, "was asked to stop"},
+                                 {Recording::pushed_out_another, "some 1000 for each lock"}}) {
+    RunExit got = to_exit(run::RunEnd{.recording = recording}, once);
     CHECK(got.code == 0);
     CHECK(got.severity == run::Severity::error);
     CHECK(contains(got.message, text));
     check_complete(got);
   }
-  RunExit silent = to_exit(run::RunEnd{.success = Success::recorded}, once);
+  RunExit silent = to_exit(run::RunEnd{.recording = Recording::recorded}, once);
   CHECK(silent.severity == run::Severity::silent);
   once.unlocked = true;
   CHECK(contains(to_exit(run::RunEnd{}, once).message, "it may run again"));

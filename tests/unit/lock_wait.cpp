@@ -511,7 +511,7 @@ TEST_CASE("a refusal is cancelled if the first request may still arrive") {
 
 // ---- waiters far from the head, as the server's slice makes them ----
 
-Queued at_rest(std::optional<Millis> slice) {
+Queued idle_queued(std::optional<Millis> slice) {
   Queued queued = place(9);
   queued.slice = slice;
   return queued;
@@ -521,7 +521,7 @@ Queued at_rest(std::optional<Millis> slice) {
 std::vector<Millis> returns_after_a_cut(std::optional<Millis> slice) {
   Bench bench;
   const Error cut{ErrorKind::unavailable, "reset", Retry::later};
-  bench.answers(at_rest(slice), 0ms);
+  bench.answers(idle_queued(slice), 0ms);
   bench.store.wakes.push_back({0ms, cut});
   bench.store.acquires.push_back({0ms, cut});
   bench.store.acquires.push_back({0ms, cut});
@@ -538,7 +538,7 @@ std::vector<Millis> returns_after_a_cut(std::optional<Millis> slice) {
 TEST_CASE("a waiter far from the head blocks for the slice that the server gives, within bounds") {
   Bench bench;
   for (Millis slice : {20'000ms, 20'000ms, 20'000ms, 3'600'000ms, 1ms}) {
-    bench.answers(at_rest(slice), 0ms);
+    bench.answers(idle_queued(slice), 0ms);
     bench.store.wakes.push_back({1ms, Wake::woken});
   }
   bench.answers(Granted{{1}}, 0ms);
@@ -576,7 +576,7 @@ TEST_CASE(
 size_t waits_before_it_asks(Result<HeartbeatReply> answer, AcquireCall call,
                             Millis slice = 20'000ms) {
   Bench bench;
-  Queued queued = at_rest(slice);
+  Queued queued = idle_queued(slice);
   queued.obstacle = Holder{.owner = "holder"};
   bench.answers(queued, 0ms);
   bench.store.heartbeats.push_back({1ms, std::move(answer)});
@@ -591,9 +591,9 @@ size_t waits_before_it_asks(Result<HeartbeatReply> answer, AcquireCall call,
 TEST_CASE("an idle waiter sends a heartbeat, and asks if that is not enough") {
   test::FixedRandom random;
   const AcquireCall call{*LockName::parse("job"), Owner::fresh(random)};
-  const HeartbeatReply enough = Resting{8, 20s, "holder", 40s};
+  const HeartbeatReply enough = StillQueued{8, 20s, "holder", 40s};
   CHECK(waits_before_it_asks(enough, call) == 2);
-  CHECK(waits_before_it_asks(HeartbeatReply(Resting{8, 20s, "another", 40s}), call) == 1);
+  CHECK(waits_before_it_asks(HeartbeatReply(StillQueued{8, 20s, "another", 40s}), call) == 1);
   CHECK(waits_before_it_asks(HeartbeatReply(RetryNow{}), call) == 1);
   CHECK(waits_before_it_asks(Error{ErrorKind::unavailable, "reset", Retry::later}, call) == 1);
   CHECK(waits_before_it_asks(enough, call, 5s) == 1);
@@ -607,10 +607,10 @@ TEST_CASE("an idle waiter sends a heartbeat, and asks if that is not enough") {
 
 TEST_CASE("the reply to a heartbeat shows the position and the rest of the holder's lease") {
   Bench bench;
-  Queued queued = at_rest(20s);
+  Queued queued = idle_queued(20s);
   queued.obstacle = Holder{.owner = "holder", .since = {1}, .left = 1s};
   bench.answers(queued, 0ms);
-  bench.store.heartbeats.push_back({0ms, HeartbeatReply(Resting{8, 20s, "holder", 40s})});
+  bench.store.heartbeats.push_back({0ms, HeartbeatReply(StillQueued{8, 20s, "holder", 40s})});
   bench.store.wakes.push_back({18s, Wake::slept});
   bench.replies_to_cancel(CancelReply::was_queued);
   auto result = bench.run(bench.within(25s));

@@ -150,7 +150,7 @@ Json last_success_json(const std::optional<lock::Success>& last) {
 Json last_failure_json(const lock::Snapshot& snapshot) {
   if (!snapshot.last_failure) return {};
   const lock::Failure& last = *snapshot.last_failure;
-  const RunEnd end = end_of(last);
+  const HistoryEnd end = end_of(last);
   return with_process({{"at", last.at},
                        {"took_ms", last.took},
                        {"how", end.how},
@@ -249,7 +249,7 @@ Json closing_json(const lock::Closing& closing) {
 
 Json run_json(const lock::Run& run, const std::optional<lock::Skips>& skips) {
   const Record record = decode_record(run.record);
-  const RunEnd end = end_of(run);
+  const HistoryEnd end = end_of(run);
   return {{"since", run.since},
           {"until", run.until},
           {"exit_code", end.exit_code},

@@ -111,7 +111,7 @@ std::string span(lock::ServerTime from, lock::ServerTime to) {
 }
 
 std::string end_text(const lock::Run& run) {
-  RunEnd end = end_of(run);
+  HistoryEnd end = end_of(run);
   if (end.how != "released") return end.how;
   if (end.exit_code) return util::format("exit {}", *end.exit_code);
   if (end.signal) return util::format("signal {}", *end.signal);

@@ -214,9 +214,9 @@ void keep_newest(History& lines, uint64_t most) {
   lines.erase(first_excess, lines.end());
 }
 
-RunEnd end_of(const lock::Run& run) {
-  RunEnd end{shown_end(run.how), number_after("exit:", run.result),
-             number_after("signal:", run.result)};
+HistoryEnd end_of(const lock::Run& run) {
+  HistoryEnd end{shown_end(run.how), number_after("exit:", run.result),
+                 number_after("signal:", run.result)};
   constexpr std::string_view kWords[] = {"lost", "max-run", "no-guard", "no-renewal", "stopped"};
   const bool known =
       std::find(std::begin(kWords), std::end(kWords), run.result) != std::end(kWords);
@@ -224,7 +224,7 @@ RunEnd end_of(const lock::Run& run) {
   return end;
 }
 
-RunEnd end_of(const lock::Failure& failure) {
+HistoryEnd end_of(const lock::Failure& failure) {
   const bool ended = failure.result.find(':') != std::string::npos;
   return {ended ? "released" : shown_end(failure.result), number_after("exit:", failure.result),
           number_after("signal:", failure.result)};

@@ -112,13 +112,13 @@ void keep_newest(History& lines, uint64_t most);
 
 // How a run ended: `how` is released, expired, broken, lost, max-run, no-guard, no-renewal or
 // stopped; code or signal is known only if the command ended and its release reported it.
-struct RunEnd {
+struct HistoryEnd {
   std::string how{};
   std::optional<int> exit_code{};
   std::optional<int> signal{};
 };
-RunEnd end_of(const lock::Run& run);
-RunEnd end_of(const lock::Failure& failure);
+HistoryEnd end_of(const lock::Run& run);
+HistoryEnd end_of(const lock::Failure& failure);
 
 // `exit 7` for `exit:7`: the result of a run, for people.
 std::string result_text(std::string result);

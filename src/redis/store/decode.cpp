@@ -301,8 +301,8 @@ std::optional<lock::HeartbeatReply> decode_heartbeat(const redisReply& reply) {
   Item item(&reply);
   if (item.word() == "ask") return lock::RetryNow{};
   if (item.word() != "waits") return std::nullopt;
-  return lock::Resting{item["position"].count(), span_of(item["slice"]), string_of(item["holder"]),
-                       span_of(item["left"])};
+  return lock::StillQueued{item["position"].count(), span_of(item["slice"]),
+                           string_of(item["holder"]), span_of(item["left"])};
 }
 
 std::optional<lock::RenewReply> decode_renew(const redisReply& reply, std::string_view self) {

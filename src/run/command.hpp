@@ -1,4 +1,4 @@
-// Made in rlock, on the main thread. start() runs in the guard, exec_child() in the command.
+// Made in rlock, on the main thread. start() runs in the guard, exec_command() in the command.
 #pragma once
 
 #include <sys/types.h>
@@ -14,13 +14,13 @@
 namespace rlock::run {
 
 // The command, prepared for its start: all allocation happens here, before the fork.
-class Child {
+class Command {
  public:
   // `added`: environment entries `NAME=value` that replace inherited entries of the same name;
   // `NAME` without a value removes the entry.
-  Child(std::vector<std::string> argv, const std::vector<std::string>& added);
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
+  Command(std::vector<std::string> argv, const std::vector<std::string>& added);
+  Command(const Command&) = delete;
+  Command& operator=(const Command&) = delete;
 
   // Called by the guard: starts the command, found as execvp(3) finds it, and does not wait for its
   // exec. Until the exec the command shares the caller's memory, errno included. state.exec_error
@@ -35,7 +35,7 @@ class Child {
 
  private:
   struct Start;
-  static int exec_child(void* start) noexcept;
+  static int exec_command(void* start) noexcept;
   void set_own_pid() noexcept;
   int try_all() noexcept;
   int try_one(const char* path) noexcept;

@@ -1,6 +1,6 @@
-// Made in rlock, on the main thread. start() runs in the guard, exec_child() in the command.
+// Made in rlock, on the main thread. start() runs in the guard, exec_command() in the command.
 
-#include "run/child.hpp"
+#include "run/command.hpp"
 
 #include <sched.h>
 #include <signal.h>
@@ -53,7 +53,7 @@ bool try_next(int error) noexcept {
 
 }  // namespace
 
-Child::Child(std::vector<std::string> argv, const std::vector<std::string>& added)
+Command::Command(std::vector<std::string> argv, const std::vector<std::string>& added)
     : words_(std::move(argv)), paths_(util::candidates_on_path(words_.front())), added_(added) {
   static char shell[] = "sh";
   shell_argv_ = {shell, nullptr};  // the path is set when it is tried
@@ -80,7 +80,7 @@ Child::Child(std::vector<std::string> argv, const std::vector<std::string>& adde
   environment_.resize(inherited_ + added_.size() + 1, nullptr);
 }
 
-void Child::set_added(char* text, size_t count) noexcept {
+void Command::set_added(char* text, size_t count) noexcept {
   char** next = environment_.data() + inherited_;
   for (count = std::min(count, added_.size()); count > 0; --count) {
     const std::string_view entry = text;
@@ -90,35 +90,35 @@ void Child::set_added(char* text, size_t count) noexcept {
   *next = nullptr;
 }
 
-struct Child::Start {
-  Child& child;
+struct Command::Start {
+  Command& command;
   const Signals& signals;
   SharedState& state;
   Grouping grouping;
   pid_t parent;
 };
 
-// As cheap as vfork(2), but an exec that hangs does not hang the guard. The child calls only
+// As cheap as vfork(2), but an exec that hangs does not hang the guard. The command calls only
 // async-signal-safe functions. All signals are blocked until it restores them, because a ^Z must
 // not stop it before its exec.
-pid_t Child::start(const Signals& signals, SharedState& state, Grouping grouping) noexcept {
+pid_t Command::start(const Signals& signals, SharedState& state, Grouping grouping) noexcept {
   alignas(16) static std::byte stack[size_t{64} * 1024];
-  // Static, because both must outlive this call, as the child may.
+  // Static, because both must outlive this call, as the command may.
   alignas(Start) static std::byte room[sizeof(Start)];
   auto* start = new (room) Start{*this, signals, state, grouping, getpid()};
 #ifdef __SANITIZE_THREAD__
   // That sanitizer does not support two processes in one memory.
   (void)stack;
   const pid_t pid = _Fork();
-  if (pid == 0) exec_child(start);
+  if (pid == 0) exec_command(start);
   return pid;
 #else
-  return clone(exec_child, stack + sizeof stack, CLONE_VM | SIGCHLD, start);
+  return clone(exec_command, stack + sizeof stack, CLONE_VM | SIGCHLD, start);
 #endif
 }
 
-int Child::exec_child(void* argument) noexcept {
-  auto& [child, signals, state, grouping, parent] = *static_cast<Start*>(argument);
+int Command::exec_command(void* argument) noexcept {
+  auto& [command, signals, state, grouping, parent] = *static_cast<Start*>(argument);
   if (grouping == Grouping::own) setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);  // the guard has died already
@@ -127,20 +127,20 @@ int Child::exec_child(void* argument) noexcept {
     state.exec_error.store(SharedState::kTooLate);
     _exit(127);
   }
-  child.set_own_pid();
+  command.set_own_pid();
   signals.restore_in_child();
-  state.exec_error.store(child.try_all());
+  state.exec_error.store(command.try_all());
   _exit(127);
 }
 
-void Child::set_own_pid() noexcept {
+void Command::set_own_pid() noexcept {
   for (std::string& entry : own_pids_) {
     char digits[kPidDigits];
     entry.append(digits, std::to_chars(digits, digits + sizeof digits, getpid()).ptr);
   }
 }
 
-int Child::try_all() noexcept {
+int Command::try_all() noexcept {
   bool denied = false, found = false;
   int error = ENOENT;
   for (const std::string& path : paths_) {
@@ -152,7 +152,7 @@ int Child::try_all() noexcept {
   return denied ? EACCES : found ? kNoInterpreter : error;
 }
 
-int Child::try_one(const char* path) noexcept {
+int Command::try_one(const char* path) noexcept {
   execve(path, argv_.data(), environment_.data());
   if (errno != ENOEXEC) return errno;
   shell_argv_[1] = const_cast<char*>(path);  // execve(2) does not write to it
