@@ -1,13 +1,14 @@
 -- include: memory words queue
--- ONCE: what was done once, and what supersedes others. A field for each KEY (`key:KEY`), for each period (`per:LABEL`), and
--- `within`, each with the words of a mark: kept, until when; of the last success the token, when it asked, was granted the lock
--- and ended, and its record; failures since, and when the last of them asked (failed). If nothing has succeeded, ended is 0, and
--- token is that up to which everything was forgotten.
--- The token of `newest` is the greatest number that superseded others and was granted the lock, granted is when. `waits` has the words latest: the
--- owner that superseded others last; claimer: the owner without a number that was granted the lock last; ticket: its ticket; and
--- its record.
-local MARKS = 1000  -- keys that were done, and as many others: that failed, or were forgotten. Up to BATCH more or fewer
-local BATCH = 64
+-- ONCE: what was done once, and what supersedes other runs. Its fields: `key:KEY`, `per:LABEL` and `within` for the options --once;
+-- `newest`, the greatest number of --supersede that was granted the lock; `waits`, for --supersede without a number.
+-- The words of a mark:
+--   kept                     when it expires
+--   token                    of the last success. If ended is 0, everything up to this token was forgotten. In newest: the number
+--   asked, granted, ended    when the run of the last success first asked, was granted the lock, and ended
+--   failures, failed         how many runs have failed since, and when the last of them asked
+--   latest, claimer, ticket  in waits: the owner that superseded others last; the owner that was granted the lock last, and its ticket
+--   record                   of the run of the last success, or of the claimer
+local MARKS, BATCH = 1000, 64  -- keys that were done, and as many others: that failed, or were forgotten. Up to BATCH more or fewer
 
 local function no_mark() return {kept = 0, token = 0, asked = 0, granted = 0, ended = 0, failures = 0, failed = 0, record = ''} end
 
@@ -72,7 +73,7 @@ local function is_done(work, mark)
   return mark.granted > work.asked or mark.asked > work.asked - work.span
 end
 
--- For `within`, counts only failures within the distance before this owner asked.
+-- How many runs have failed; for `within`, in the distance before this owner asked.
 local function failures_of(work, mark)
   if work.field == 'within' and mark.failed <= work.asked - work.span then return 0 end
   return mark.failures
