@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""list.py: each mutant, the rule that it breaks, and what catches it. Fails if a patch is caught by nothing, and if a mutant of frozen.txt is
-gone, and its entry does not say what became of the rule."""
+"""list.py: each mutant, the rule that it breaks, and what catches it. Fails if a patch is caught by nothing, if a patch does not apply
+to the sources of today, and if a mutant of frozen.txt is gone, and its entry does not say what became of the rule."""
 import collections
 import pathlib
 import re
+import subprocess
 import sys
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
@@ -72,6 +73,15 @@ def lost(table):
             yield rule, f"{became} is neither now SUITE: RULE, nor caught by contract: CASE, nor struck: WHY"
 
 
+def misfits():
+    """(patch, why) of each that does not apply."""
+    for path in [*sorted((TESTS / "mutants").glob("*/*.patch")), TESTS / "compat/later.patch"]:
+        done = subprocess.run(["patch", "--dry-run", "--batch", "--forward", "--fuzz=0", "--silent", "--reject-file=-", "-p1", "-d", TESTS.parent, "-i", path],
+                              capture_output=True, text=True, check=False)
+        if done.returncode:
+            yield path.relative_to(TESTS), done.stdout.strip()
+
+
 def main():
     table = list(rows())
     for folder, rule, caught_by in table:
@@ -82,7 +92,10 @@ def main():
     gone = list(lost(table))
     for rule, why in gone:
         print(f"frozen.txt: {rule}: {why}")
-    sys.exit(0 if all(counts.values()) and all(row[2] for row in table) and not gone else 1)
+    misfit = list(misfits())
+    for patch, why in misfit:
+        print(f"{patch} does not apply: {why}")
+    sys.exit(0 if all(counts.values()) and all(row[2] for row in table) and not gone and not misfit else 1)
 
 
 main()
