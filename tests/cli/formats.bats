@@ -85,7 +85,7 @@ subscribed() { [ "$(redis --raw pubsub numsub 'redisson_lock__channel:{redisson}
   [ "$(redis --raw hget hash stranger:5)" = 1 ]
 }
 
-@test "a redisson holder is notified at once that its lock was broken" {
+@test "a redisson holder is notified immediately that its lock was broken" {
   hold broken --format redisson -t 60
   eventually listening
   run -0 rlock force-unlock --yes broken

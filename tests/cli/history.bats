@@ -63,7 +63,7 @@ past() { rlock history --json "$1" | jq -c "$2"; }
   python3 -c 'import json; json.loads(open("json", "rb").read().decode("utf-8"))'
 }
 
-@test "who broke a lock, or a cool-down, and why, is in the history" {
+@test "history shows who broke a lock or a cool-down, and why" {
   by="$(id -un)@$(hostname)"
   hold broken
   rlock force-unlock broken --yes --reason "host is gone"

@@ -11,7 +11,7 @@ commands() { rlock --help | sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p'; }
 # options COMMAND: the long options that its --help lists.
 options() { rlock "$1" --help | sed -n 's/^  \(-., \|    \)\(--[a-z-]*\).*/\2/p'; }
 
-@test "what is committed is what the options table says (else: ninja regenerate)" {
+@test "the committed manual and completions match the options table (else: ninja regenerate)" {
   "$top/man/regenerate.sh" "$RLOCK" "$here"
   [ "$(cd "$top/man" && echo rlock{,-*}.1)" = "$(cd man && echo rlock{,-*}.1)" ]
   for page in man/*; do

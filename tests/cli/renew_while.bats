@@ -79,7 +79,7 @@ await_steps() {
   eventually no_renewer overdue
 }
 
-@test "--renew-while: force-unlock --now frees the lock at once, and the steps are notified" {
+@test "--renew-while: force-unlock --now frees the lock immediately, and the steps are notified" {
   # Through a pipe whose reader is there.
   mkfifo pipe
   start cat pipe >err
@@ -123,7 +123,7 @@ steps_of_one_shell() {
   start sh -c 'sh -c "rlock acquire \"\$@\" --renew-while \$\$ >owner; :" sh "$@"; exec sleep 1000' sh "$@" 2>err
 }
 
-@test "--renew-while: a process that exits at once is an error, also with -q" {
+@test "--renew-while: a process that exits immediately is an error, even with -q" {
   for options in "" -q; do
     # shellcheck disable=SC2086 # none, or one
     steps_of_one_shell early $options

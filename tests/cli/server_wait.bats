@@ -69,7 +69,7 @@ all_end_with() {
   [ "$(wc -l <ran)" -eq 1 ] || fail "$(cat ran)"
 }
 
-@test "a line says after a second why rlock waits and for how long at most, and another one that it has the lock" {
+@test "a line says after a second why rlock waits and for how long, and a second line that it has the lock" {
   away
   waits -w 1h
   grep -qE "^rlock: waiting for \"shop/job\", for another (59m|1h) at most: cannot connect to $own_server/s: Connection refused\$" err ||

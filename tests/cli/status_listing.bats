@@ -50,7 +50,7 @@ load helpers/helpers
   [ "$(jq -c '[.locks[].name]' <<<"$output")" = '["ab","ac"]' ] || fail "$output"
 }
 
-@test "status --json --all counts the runs of free locks, too" {
+@test "status --json --all counts the runs of free locks" {
   reset_server
   rlock run counted -- true
   run -0 rlock status --json --all

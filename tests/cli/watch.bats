@@ -28,12 +28,12 @@ seen() { grep -q -- "$1" "$2"; }
   scene hostile
 }
 
-@test "the end of the server is shown with the last table, and its return, too" {
+@test "watch shows the end of the server with the last table, and its return" {
   own
   scene server_ends
 }
 
-@test "a server that hangs is shown at once, with the whole reason, and the keys work" {
+@test "watch shows a hanging server immediately, with the whole reason, and the keys work" {
   own
   scene server_hangs
 }
@@ -56,7 +56,7 @@ seen() { grep -q -- "$1" "$2"; }
   "$BATS_TEST_DIRNAME/../style/validate.py" changes
 }
 
-@test "a named lock is reported although it is free, and the server's end and return are, too" {
+@test "watch --json reports a named lock even if it is free, and the server's end and return" {
   own
   start "$RLOCK" watch --json nightly >changes
   eventually seen '"event":"seen".*"name":"nightly".*"state":"free"' changes
@@ -104,7 +104,7 @@ seen() { grep -q -- "$1" "$2"; }
   run -77 rlock watch
 }
 
-@test "local: has locks to watch, too" {
+@test "watch shows the locks of local:" {
   rlock -u "local:$here/own" acquire deploy --ttl 20m
   start "$RLOCK" -u "local:$here/own" watch >changes
   eventually seen '"name":"deploy"' changes

@@ -144,7 +144,7 @@ moving() {
 
 at_rest() { [ -z "$(moving)" ]; }
 
-@test "a Sentinel group whose replicas are all gone: the sentinels agree, and nobody takes the master's place" {
+@test "doctor reports a Sentinel group whose replicas are all gone" {
   group
   [ "$(grade replicas)" = ok ]
   crash r1

@@ -139,7 +139,7 @@ TEST_CASE("two snapshots differ if state, holders or waiters differ, not merely 
   CHECK(freed->fields == std::vector<std::string_view>{"state", "holders", "waiters"});
 }
 
-TEST_CASE("a lock of the listing that stays free is dropped, one that the user named is not") {
+TEST_CASE("a listed lock that stays free is dropped, but not a lock that the user named") {
   auto name = lock::LockName::parse("mine");
   REQUIRE(name);
   WatchModel model({{*name}, {"*"}});

@@ -113,7 +113,7 @@ TEST_CASE("after the lease expired, failed renewals are no longer retried quickl
   CHECK(lease.next_attempt() == now + 500ms);
 }
 
-TEST_CASE("failed renewals are tried again at once and more slowly, not only once") {
+TEST_CASE("failed renewals are retried immediately, then ever more slowly") {
   auto lease = monitor(30s, 5s);
   TimePoint now = kStart + 10s;
   Millis before{0};
@@ -149,8 +149,7 @@ TEST_CASE("a long --kill-after leaves half of the lease to renew in") {
   CHECK(monitor(30s, 5s).terminate_at() == monitor(30s, 5s).kill_at() - 5s);
 }
 
-TEST_CASE(
-    "a --kill-after that does not fit into a lease without a watchdog leaves half of it, too") {
+TEST_CASE("a --kill-after that does not fit into a lease without a watchdog leaves half of it") {
   for (Millis grace : {8s, 30s, 600s}) {
     CHECK(monitor(10s, grace, Watchdog::none).terminate_at() == kStart + 5s);
   }
@@ -204,7 +203,7 @@ TEST_CASE("a server that takes long for each answer is given that time") {
   CHECK(lease.attempt_deadline(sent_at) == sent_at + 2s);
 }
 
-TEST_CASE("a grant that some servers have not confirmed is renewed at once, and soon again") {
+TEST_CASE("a grant that some servers have not confirmed is renewed immediately, and soon again") {
   auto lease = monitor(30s, 5s);
   TimePoint now = kStart + 50ms;
   lease.complete_grant(now);

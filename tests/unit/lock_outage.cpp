@@ -227,7 +227,7 @@ TEST_CASE("--fail-open decides by itself how long no server may answer, until on
   CHECK(end.answered == cause.answered);
 }
 
-TEST_CASE("a signal ends the wait for a server at once") {
+TEST_CASE("a signal stops the wait for a server immediately") {
   Outage outage;
   outage.poller.interrupt_at(outage.start + 10s);
   auto result = outage.acquire([&](Nanos) { return Result<AcquireReply>(kRefused); });

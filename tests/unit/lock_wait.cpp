@@ -437,7 +437,7 @@ TEST_CASE("with -w a lost server is retried until the wait ends") {
   CHECK(bench.poller.now() - bench.start < 210s);
 }
 
-TEST_CASE("if the server has more to sweep, the request is repeated at once") {
+TEST_CASE("if the server has more to sweep, the request is repeated immediately") {
   Bench bench;
   for (int i = 0; i < 40; ++i) bench.answers(RetryNow{});
   bench.answers(Granted{{1}});
@@ -456,7 +456,7 @@ TEST_CASE("the waiting line is updated while the waiter blocks") {
   CHECK(bench.watcher.ticks == 4);
 }
 
-TEST_CASE("waiters ask again at random times, not all at once") {
+TEST_CASE("waiters ask again at random times, not all at the same time") {
   Bench bench;
   for (int i = 0; i < 50; ++i) {
     bench.answers(place(9));

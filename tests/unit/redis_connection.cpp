@@ -368,7 +368,7 @@ TEST_CASE("a command that follows another goes over the same connection, or not 
   CHECK(reply_text(call(connection, {"GET", "k"})) == "v");
 }
 
-TEST_CASE("a password whose source hangs stays in use, and one that is refused ends the request") {
+TEST_CASE("a password whose source hangs stays in use, and a refused password ends the request") {
   RedisServer real({"--requirepass", "right"});
   redis::Server server = at_socket(real);
   server.secret = std::make_shared<StuckSecret>("right");

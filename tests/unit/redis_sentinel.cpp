@@ -171,7 +171,9 @@ TEST_CASE("a sentinel whose name does not resolve counts as a vote against") {
   CHECK_FALSE(test::finish(sentinels));
 }
 
-TEST_CASE("sentinels that know no such master say so, and one that refuses us is a denial") {
+TEST_CASE(
+    "sentinels without such a master are reported as such, and a sentinel that refuses rlock as a "
+    "denial") {
   FakeServer ignorant(that_says("*-1\r\n"));
   FakeServer strict(that_says("-NOPERM no permissions\r\n"));
   auto none = vote({ignorant.port()});
@@ -298,7 +300,7 @@ bool contains(const std::string& text, std::string_view part) {
 
 }  // namespace
 
-TEST_CASE("what a master acknowledged counts if no sentinel fails over or knows a later one") {
+TEST_CASE("an acknowledged write counts if no sentinel fails over or knows a later master") {
   FakeServer old1(that_describes(kOld, kCalm, 4));
   FakeServer old2(that_describes(kOld, kCalm, 4));
   FakeServer leader(that_describes(kOld, kFailingOver, 4));

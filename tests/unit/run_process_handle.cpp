@@ -56,7 +56,7 @@ class Sleeper {
 
 }  // namespace
 
-TEST_CASE("a process that lives has not ended, one that was killed has, reaped or not") {
+TEST_CASE("a live process has not ended, and a killed process has, reaped or not") {
   for (By by : {By::pidfd, By::start_time}) {
     Sleeper sleeper;
     REQUIRE(sleeper.lives());
