@@ -44,9 +44,9 @@ std::optional<std::string> DeadlockWatch::look(const lock::Holder& holder) {
   reported_ = found_.add(std::move(chain));
   if (!reported_) return std::nullopt;
   const std::string text =
-      util::format("{}, which this run holds: {} can go on", deadlock_phrase(found_.last()),
-                   found_.last().size() == 1 ? "neither" : "none of them");
-  constexpr const char* kRemedy = "; to end this, stop one of these runs";
+      util::format("{}, which this run holds: {} can continue", deadlock_phrase(found_.last()),
+                   found_.last().size() == 1 ? "neither of them" : "none of them");
+  constexpr const char* kRemedy = "; to resolve this, stop one of these runs";
   if (deadline_ == TimePoint::max()) return text + kRemedy;
   return util::format(
       "{} until this wait ends, in {}{}", text,

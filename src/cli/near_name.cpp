@@ -68,7 +68,7 @@ void report_unknown_name(Session& session, const lock::LockName& name, const Cho
   if (!may_report(session, choices)) return;
   if (was_held(session, name)) return;
   const std::string asked = question(session, name);
-  print_message(util::format("nobody held {} at {} in the last 30 days{}{}", in_quotes(name.text()),
+  print_message(util::format("no run held {} at {} in the last 30 days{}{}", in_quotes(name.text()),
                              util::printable(session.server()), asked.empty() ? "" : "; ", asked),
                 Weight::notice);
 }

@@ -44,7 +44,7 @@ std::string survivors_text(const Survivors& survivors, LeaseState lease) {
   constexpr const char* kConsequences[] = {
       "; the lock was not released and is free when its lease expires",
       ", which may still be running when the next holder starts", ""};
-  return util::format("could not stop {}{}; stop what is left as its owner",
+  return util::format("rlock could not stop {}{}; stop what is left as its owner",
                       util::printable(util::joined(survivors, ", ")),
                       kConsequences[static_cast<size_t>(lease)]);
 }
@@ -79,7 +79,7 @@ std::string missing_interpreter(const std::string& command) {
   constexpr size_t kLongest = 200;
   return util::format("its first line names the interpreter \"{}\"{}, which does not exist",
                       util::shortened(util::printable(name), kLongest),
-                      windows ? " and a CR behind it (the file has the line ends of Windows)" : "");
+                      windows ? " and a CR behind it (the file has Windows line endings)" : "");
 }
 
 // The exit code of the command, as a shell reports it.
@@ -227,7 +227,7 @@ class EndText {
     if (!end.survivors.empty()) {
       message += "; " + survivors_text(end.survivors, LeaseState::lost);
     } else if (end.started) {
-      message += "; the command was ended";
+      message += "; rlock stopped the command";
     }
     if (end.lost->reported) message += cause_to_check(end.lost->reported->how);
     return message;
@@ -287,7 +287,7 @@ class EndText {
   // The text about lease and release; empty if all went well.
   std::string ending_text(const run::RunEnd& ended) const {
     std::string text;
-    if (ended.lost) text = lease_end_text(*ended.lost) + "; the command ended by itself";
+    if (ended.lost) text = lease_end_text(*ended.lost) + "; the command exited by itself";
     if (ended.unreleased && !ended.lost) text = unreleased_text(*ended.unreleased);
     if (!ended.survivors.empty()) {
       text += (text.empty() ? "" : "; ") +
@@ -317,11 +317,10 @@ class EndText {
       case run::Recording::unconfirmed:
         return "its success is not recorded; it may run again";
       case run::Recording::stopped:
-        return "it was asked to stop, so its success is not recorded; it may run again";
+        return "rlock was asked to stop it, so its success is not recorded; it may run again";
       case run::Recording::pushed_out_another:
-        return "its success is recorded, and the KEYs that were last asked for the longest time "
-               "ago are forgotten, because the server keeps some 1000 for each lock; those may run "
-               "again";
+        return "its success is recorded, but the server keeps only some 1000 for each lock and "
+               "forgot the least recently used KEYs; the work of those may run again";
       case run::Recording::none:
       case run::Recording::recorded:
         break;
@@ -397,13 +396,13 @@ std::string slots_held(const run::RunOutcome& outcome, lock::Limit own, const lo
 std::string unlocked_warning(const Error& error, const MessageContext& context) {
   return util::format(
       "warning: {}; running without the lock (--fail-open){}", error_text(error, context),
-      context.claim().once ? ", and not only once: nothing is recorded as done" : "");
+      context.claim().once ? "; its success will not be recorded, so the work may run again" : "");
 }
 
 std::string lease_end_text(const run::LeaseEnd& lease) {
   if (lease.reported) return lost_phrase(*lease.reported);
   const bool tried = lease.by_guard || lease.last_error;
-  std::string text = tried ? "the lease ended" : "the lease was not renewed";
+  std::string text = tried ? "the lease expired" : "the lease was not renewed";
   if (lease.by_guard) text += " while rlock was stopped or got no processor time";
   if (lease.last_error) {
     text += ": " + util::printable(lease.last_error->text);

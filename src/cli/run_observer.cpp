@@ -202,7 +202,7 @@ void RunObserver::no_server(const Error& why, TimePoint until) {
 }
 
 void RunObserver::must_poll(const Error& error) {
-  warn(util::format("{}; rlock polls about once a second instead, and keeps its place in the queue",
+  warn(util::format("{}; rlock polls about once a second instead and keeps its position",
                     util::printable(error.text)));
 }
 
@@ -266,8 +266,8 @@ void RunObserver::report_wait(TimePoint granted_at) {
   const bool waited_long = granted_at - wait_began_ >= kShortWait;
   const auto waited = std::chrono::duration_cast<Millis>(granted_at - wait_began_);
   if (live_ ? waited_long : outage_reported_ || (queued_ && reports_ && reports_->began())) {
-    print_or_queue(
-        util::format("got {} after {}", in_quotes(name_.text()), util::format_duration(waited)));
+    print_or_queue(util::format("acquired {} after {}", in_quotes(name_.text()),
+                                util::format_duration(waited)));
   }
 }
 
@@ -277,7 +277,7 @@ void RunObserver::report_short_wait() {
   if (!wait_ || !usual_ || holder == nullptr || (reports_ && !reports_->began())) return;
   if (*usual_ - holder->held <= *wait_) return;
   line_.erase();
-  print_or_queue(util::format("-w {} is less than {} usually takes ({})",
+  print_or_queue(util::format("-w {} may be too short: {} usually takes {}",
                               util::format_duration(*std::exchange(wait_, std::nullopt)),
                               in_quotes(name_.text()), util::format_rough_duration(*usual_)));
 }
@@ -359,8 +359,8 @@ void RunObserver::stopping(Millis remaining) {
   constexpr Millis kSecond{1000};
   if (remaining > kSecond) remaining -= remaining % kSecond;
   report(util::format(
-      "{}: stopped; rlock will end the command in {}, before the lease ends, unless you resume it "
-      "first",
+      "{}: suspended; rlock will stop the command in {}, before the lease expires, unless you "
+      "resume it first",
       in_quotes(name_.text()), util::format_duration(remaining)));
 }
 
@@ -371,7 +371,7 @@ void RunObserver::awaiting_replicas(const Error& why) {
 void RunObserver::renewals_fail(const Error& why, Millis left, bool ends_command) {
   warn(util::format("{}; {} in {} (--ttl) unless the server answers",
                     naming(name_.text(), util::printable(why.text)),
-                    ends_command ? "rlock will stop the command" : "the lease ends",
+                    ends_command ? "rlock will stop the command" : "the lease expires",
                     util::format_rough_duration(left)));
 }
 
@@ -391,9 +391,9 @@ void RunObserver::exempted(const std::vector<std::string>& processes) {
 void RunObserver::cannot_end(const std::vector<std::string>& survivors) {
   report(
       util::format(
-          "{} stays locked because rlock cannot stop {}. Stop it as its owner, or break the lock: "
-          "rlock force-unlock{} {}. To make rlock exit without releasing the lock, send pid {} a "
-          "second TERM or INT",
+          "{} stays locked because rlock cannot stop {}. Stop what is left as its owner, or break "
+          "the lock: rlock force-unlock{} {}. To make rlock exit without releasing the lock, send "
+          "pid {} a second TERM or INT",
           in_quotes(name_.text()), in_a_row(survivors), lock_options_, typed_name(name_.text()),
           getpid()),
       Weight::error);
@@ -402,7 +402,7 @@ void RunObserver::cannot_end(const std::vector<std::string>& survivors) {
 void RunObserver::unheeded(const run::Unheeded& unheeded) {
   if (verbosity_ == Verbosity::quiet) return;
   const pid_t command = unheeded.command;
-  std::string next = "rlock waits until it ends";
+  std::string next = "rlock waits until it exits";
   if (unheeded.kill_in) {
     next = *unheeded.kill_in == Millis(0) ? "rlock kills it (--stop-after)"
                                           : util::format("rlock kills it in {} (--stop-after)",
@@ -410,18 +410,17 @@ void RunObserver::unheeded(const run::Unheeded& unheeded) {
   }
   const bool hint = command > 0 && unheeded.kill_in != Millis(0);
   if (hint) next += util::format(". To stop it now: kill -KILL {}", command);
-  report(util::format("{}: {} still runs {} after signal {} was passed on; {}",
+  report(util::format("{}: {} still running {} after rlock passed on signal {}; {}",
                       in_quotes(name_.text()),
-                      command > 0 ? "the command" : "what the command started",
+                      command > 0 ? "the command is" : "processes of the command are",
                       util::format_duration(unheeded.after), unheeded.signal, next),
          Weight::warning);
 }
 
 void RunObserver::still_releasing() {
   report(
-      util::format("{}: the command has finished and rlock is still trying to record that on the "
-                   "server; a second "
-                   "TERM or INT makes it give up",
+      util::format("{}: the command has exited, and rlock is still trying to release the lock; a "
+                   "second TERM or INT makes rlock give up",
                    in_quotes(name_.text())));
 }
 

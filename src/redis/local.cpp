@@ -35,8 +35,9 @@ namespace {
 
 using util::Fd;
 
-// What the server of a folder holds as long as it lives, so that no second one starts: the lock on
-// a file of the folder, and a listening socket (or none), whose peers get the pid of the server.
+// What the server of a folder holds during its lifetime, so that no second server starts: the lock
+// on a file of the folder, and a listening socket (or none), whose peers learn the pid of the
+// server.
 struct FolderLock {
   Fd lock;
   Fd name;
@@ -47,7 +48,7 @@ constexpr int kLockFd = 3;
 constexpr int kNameFd = 4;
 constexpr int kReportFd = 5;
 
-// What ends every server that is started here, sooner or later.
+// Limits that would stop every server that is started here, sooner or later.
 enum class FatalLimit { cpu_time, file_size, contained };
 
 // Sent through the report pipe, which a successful exec closes.
@@ -57,8 +58,8 @@ struct Report {
   std::optional<FatalLimit> limit{};
 };
 
-// Relative names: the server starts in its folder, so that blanks in the path and the length limit
-// of a socket's name do not matter.
+// The names are relative to the folder in which the server starts, so that blanks in the path and
+// the length limit of a socket's name do not matter.
 constexpr const char* kOptions[][2] = {
     {"--port", "0"},
     {"--unixsocket", "rlock.sock"},
@@ -85,7 +86,7 @@ std::string find_on_path(const char* name) {
   return {};
 }
 
-// From here to exec: async-signal-safe calls only.
+// From here to exec only async-signal-safe calls are allowed.
 
 void reset_signals() {
   struct sigaction usual {};
@@ -104,7 +105,8 @@ struct Exec {
 };
 
 void arrange_descriptors(std::array<int, 6> fds) {
-  // Duplicated to high numbers first: any of them may have the number that another one needs.
+  // Duplicated to high numbers first, because each of them may have the number that another one
+  // needs.
   for (int& fd : fds) fd = fcntl(fd, F_DUPFD_CLOEXEC, 10);
   close(kNameFd);
   for (int number = 0; number < kReportFd; ++number) dup2(fds[static_cast<size_t>(number)], number);
@@ -115,7 +117,8 @@ void arrange_descriptors(std::array<int, 6> fds) {
 // The append-only file is rewritten long before it grows to this size.
 constexpr rlim_t kEnoughForFiles = rlim_t{1} << 30;
 
-// Lifts a limit altogether where allowed, else up to the hard limit; the limit that remains.
+// Removes a limit if allowed, otherwise raises it to the hard limit. Returns the limit that
+// remains.
 rlim_t lift(__rlimit_resource resource) {
   const rlimit none{RLIM_INFINITY, RLIM_INFINITY};
   if (setrlimit(resource, &none) == 0) return RLIM_INFINITY;
@@ -134,7 +137,7 @@ void reset_oom_score() {
 }
 
 // Other users of the server must not be bound by the resource limits, the niceness and the OOM
-// score of the process that happens to start it. Returns a limit that could not be lifted.
+// score of the process that happens to start it. Returns a limit that could not be removed.
 std::optional<FatalLimit> lift_limits() {
   setpriority(PRIO_PROCESS, 0, 0);
   reset_oom_score();
@@ -146,7 +149,7 @@ std::optional<FatalLimit> lift_limits() {
 
 [[noreturn]] void become_server(const Exec& exec) {
   arrange_descriptors(exec.fds);
-  listen(kNameFd, SOMAXCONN);  // from now on its peers get this pid
+  listen(kNameFd, SOMAXCONN);  // from now on peers of the socket learn this pid
   reset_signals();
   umask(077);
   Report report{getpid()};
@@ -169,13 +172,13 @@ Error cannot_start(const std::string& program, int error) {
 Error limit_error(FatalLimit limit) {
   if (limit == FatalLimit::contained) {
     return {ErrorKind::system,
-            "local: the run around this one (--contain) would end the server with itself; start it "
-            "before, for example by rlock status --url local:"};
+            "local: the server would exit together with the outer run (--contain); start it before "
+            "that run, for example with rlock status --url local:"};
   }
   const char* which =
       limit == FatalLimit::cpu_time ? "CPU time (ulimit -Ht)" : "file size (ulimit -Hf)";
   return {ErrorKind::system,
-          util::format("local: the hard limit on {} would end the server; start it once from a "
+          util::format("local: the hard limit on {} would stop the server; start it once from a "
                        "shell without this limit",
                        which)};
 }
@@ -195,10 +198,10 @@ Result<pid_t> read_report(const Fd& pipe, const std::string& program) {
   return pid;
 }
 
-// Starts the server in a session of its own, not as our child: with default signals, an empty
-// environment, no descriptors but the log, the lock and the name, and our resource limits lifted.
-// Returns its pid; ErrorKind::system: it cannot be started, or a limit that cannot be lifted would
-// end it.
+// Starts the server in its own session, not as a child of this process, with default signals, an
+// empty environment, only the descriptors for the log, the lock and the name, and without resource
+// limits. Returns its pid. ErrorKind::system if the server cannot be started, or if a limit that
+// cannot be removed would stop it.
 Result<pid_t> start_local_process(const std::string& program, const std::string& folder,
                                   const FolderLock& folder_lock, const Fd& log) {
   int ends[2];
@@ -213,7 +216,7 @@ Result<pid_t> start_local_process(const std::string& program, const std::string&
     for (const char* word : option) argv.push_back(const_cast<char*>(word));
   }
   argv.push_back(nullptr);
-  // Nothing from the caller's environment.
+  // The server inherits nothing from the caller's environment.
   char language[] = "LC_ALL=C";
   char* environment[] = {language, nullptr};
   const Exec exec{folder.c_str(),
@@ -229,14 +232,15 @@ Result<pid_t> start_local_process(const std::string& program, const std::string&
 
 constexpr Millis kStartLimit{10'000};
 constexpr Millis kPollInterval{5};
-// A server that does not listen and has slept for so long, in all, is not starting.
+// A server that does not listen and has slept for this long in total is not starting.
 constexpr Millis kAsleepLimit{500};
 
 Error folder_error(const std::string& folder, const std::string& why) {
   return {ErrorKind::config, util::format("local: cannot use {}: {}", folder, why)};
 }
 
-// From passwd, not $HOME, which sudo and cron keep or change: all runs of a user need one server.
+// From passwd, not $HOME, which sudo and cron keep or change, because all runs of a user need one
+// server.
 Result<std::string> folder_of(const std::string& requested) {
   if (!requested.empty()) return requested;
   if (geteuid() == 0) return std::string("/var/lib/rlock");
@@ -261,7 +265,7 @@ Status make_folders(const std::string& folder) {
   return Done{};
 }
 
-// A user who can write there can replace the server by another one.
+// Another user with write permission there could replace the server.
 Status check_folder(const std::string& folder) {
   struct stat info {};
   if (stat(folder.c_str(), &info) != 0) return folder_error(folder, std::strerror(errno));
@@ -284,8 +288,8 @@ bool is_listening(const Address& address) {
   return start_connect(address).state != ConnectState::failed;
 }
 
-// An abstract socket, which no cleaner of old files can remove. The folder above is named by its
-// inode: containers that share a network have paths of their own.
+// An abstract socket, because no cleaner of old files can remove it. It names the folder above by
+// inode, because containers that share a network have different paths.
 std::optional<Address> name_address(const std::string& folder) {
   std::unique_ptr<char, decltype(&free)> real(realpath(folder.c_str(), nullptr), &free);
   const std::string path = real ? real.get() : folder;
@@ -296,7 +300,7 @@ std::optional<Address> name_address(const std::string& folder) {
                                                           above.st_ino, path.substr(slash)));
 }
 
-// None where it is taken, or cannot be had at all: in a sandbox.
+// Empty if the name is taken, or if a sandbox forbids the socket.
 Fd bind_name(const Address& address) {
   Fd name(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const auto* to = reinterpret_cast<const sockaddr*>(&address.storage);
@@ -304,7 +308,8 @@ Fd bind_name(const Address& address) {
   return listen(name.get(), SOMAXCONN) == 0 ? std::move(name) : Fd();
 }
 
-// The server that has the name; 0: there is none of this user. Nobody accepts the connection.
+// The pid of the server that has the name; 0 if this user runs none. No server accepts the
+// connection.
 pid_t owner_of(const Address& name) {
   ConnectAttempt attempt = start_connect(name);
   ucred peer{};
@@ -318,8 +323,8 @@ pid_t owner_of(const Address& name) {
 
 Error no_socket(const std::string& folder, pid_t server) {
   return {ErrorKind::unavailable,
-          util::format("local: the server of {}{} does not listen on rlock.sock there, which may "
-                       "have been removed; end it with kill{} when nothing runs under its locks",
+          util::format("local: the server of {}{} does not listen on rlock.sock there; the socket "
+                       "may have been removed; when no run uses its locks, stop it with kill{}",
                        folder, server > 0 ? util::format(" (pid {})", server) : "",
                        server > 0 ? util::format(" {}", server) : "")};
 }
@@ -330,7 +335,7 @@ Result<Fd> open_in(const std::string& folder, const std::string& name, int flags
   return folder_error(folder, util::format("{}: {}", name, std::strerror(errno)));
 }
 
-// None where another process has started the server meanwhile.
+// nullopt if another process has started the server in the meantime.
 Result<std::optional<FolderLock>> lock_folder(const std::string& folder, const Address& address,
                                               TimePoint deadline) {
   TRY(auto lock, open_in(folder, "rlock.lock", O_RDWR));
@@ -341,12 +346,12 @@ Result<std::optional<FolderLock>> lock_folder(const std::string& folder, const A
     const bool locked = flock(lock.get(), LOCK_EX | LOCK_NB) == 0;
     if (is_listening(address)) return std::optional<FolderLock>();
     Fd bound = locked && name ? bind_name(*name) : Fd();
-    // Also of a server whose lock file was removed. Another user who took the name keeps nobody
-    // out.
+    // Found even if the server's lock file was removed. If another user has taken the name, that
+    // does not prevent a start.
     const pid_t owner = bound || !name ? 0 : owner_of(*name);
     if (locked && owner == 0) return std::optional<FolderLock>({std::move(lock), std::move(bound)});
     if (std::exchange(server, owner) != owner) asleep = Millis(0);
-    // A server that starts works, or waits for the processor or the disk.
+    // A server that is starting works, or waits for the processor or the disk.
     const auto running = owner > 0 ? util::read_stat(owner) : std::nullopt;
     if (running && running->state == 'S') asleep += kPollInterval;
     if (asleep >= kAsleepLimit || BootClock::now() >= deadline) return no_socket(folder, owner);
@@ -354,7 +359,7 @@ Result<std::optional<FolderLock>> lock_folder(const std::string& folder, const A
   }
 }
 
-// False while the server still loads its data: then it answers LOADING.
+// False while the server is loading its data: then it answers LOADING.
 bool answers_ping(Connection& connection, TimePoint deadline) {
   auto any = [](const redisReply&) { return std::optional<Result<Done>>(Done{}); };
   auto ping =
@@ -363,8 +368,8 @@ bool answers_ping(Connection& connection, TimePoint deadline) {
   return bool(lock::finish<Done>(poller, std::move(ping), deadline, connection.label()));
 }
 
-// Waits a moment for the end of the process; true when it has ended. Without a pidfd (denied by a
-// seccomp filter) its end is not noticed before the deadline.
+// Waits a moment for the process to exit, and returns true if it has. Without a pidfd (denied by a
+// seccomp filter) its exit is not noticed before the deadline.
 bool has_exited(const Fd& process) {
   pollfd entry{process.get(), POLLIN, 0};
   return poll(&entry, 1, static_cast<int>(kPollInterval.count())) > 0;
@@ -376,7 +381,7 @@ Status await_server(const Server& server, pid_t pid, const std::string& log, Tim
   Connection connection(server);
   while (!answers_ping(connection, deadline)) {
     if (exited || has_exited(process)) {
-      return Error{ErrorKind::system, "local: the server exited at once; see " + log};
+      return Error{ErrorKind::system, "local: the server exited immediately; see " + log};
     }
     if (BootClock::now() >= deadline) {
       return Error{ErrorKind::unavailable, "local: the server does not answer; see " + log};
@@ -385,8 +390,8 @@ Status await_server(const Server& server, pid_t pid, const std::string& log, Tim
   return Done{};
 }
 
-// Room for the files of a new server and some hundred acquisitions. Less where our own limit
-// (ulimit -f) is lower, which does not apply to the server.
+// Room for the files of a new server and some hundred acquisitions; less if this process's own
+// limit (ulimit -f) is lower, which does not apply to the server.
 size_t probe_size() {
   constexpr size_t kRoom = size_t{64} * 1024;
   rlimit limit{};
@@ -421,7 +426,8 @@ Status start_server(const Server& server, const std::string& folder, const Addre
   return await_server(server, pid, folder + "/rlock.log", deadline);
 }
 
-// For holders and waiters of a server that was killed, who ask again as long as they may.
+// For holders and waiters of a server that was killed: they ask again for as long as their limits
+// allow.
 Status revive(Server server, const std::string& folder, const Address& address) {
   if (is_listening(address)) return Done{};
   server.revive = nullptr;
@@ -469,10 +475,10 @@ Result<bool> stop_local_server(const std::string& requested) {
   }
   const pid_t pid = owner_of(*address);
   const Fd process = pid > 0 ? util::open_pidfd(pid) : Fd();
-  // Again, now that the pid cannot become another process.
+  // Checked again, now that the pid cannot be reused for another process.
   if (pid == 0 || owner_of(*address) != pid || kill(pid, SIGTERM) != 0) {
     return Error{ErrorKind::unavailable,
-                 util::format("local: the server of {} cannot be ended from here: it may run in "
+                 util::format("local: rlock cannot stop the server of {} from here: it may run in "
                               "another container",
                               folder)};
   }
@@ -481,7 +487,7 @@ Result<bool> stop_local_server(const std::string& requested) {
     if (!process) std::this_thread::sleep_for(kPollInterval);
     if (BootClock::now() < deadline) continue;
     return Error{ErrorKind::unavailable,
-                 util::format("local: the server of {0} (pid {1}) does not end; see {0}/rlock.log",
+                 util::format("local: the server of {0} (pid {1}) does not exit; see {0}/rlock.log",
                               folder, pid)};
   }
   return true;

@@ -291,7 +291,8 @@ Result<BackgroundRenewer> BackgroundRenewer::start(const lock::AcquireCall& clai
 Error BackgroundRenewer::gone() const {
   if (watched_.ended()) {
     return {ErrorKind::busy,
-            util::format("not acquired: process {} (--renew-while) has exited", watched_.pid())};
+            util::format("the lock was not acquired, because process {} (--renew-while) has exited",
+                         watched_.pid())};
   }
   return {ErrorKind::system,
           "the background process that renews the lock did not start, or was killed"};

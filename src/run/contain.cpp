@@ -143,7 +143,7 @@ Status await_contained(Contain how, pid_t pid, int line, SharedState& state) {
   }
   const int signal = end.si_code == CLD_EXITED ? 0 : end.si_status;
   return refusal(how, At::mounts, signal == SIGSYS,
-                 signal == 0 ? "the guard has ended" : util::killed_by(signal));
+                 signal == 0 ? "the guard has exited" : util::killed_by(signal));
 }
 
 Status try_to_contain(Contain how) {

@@ -112,7 +112,7 @@ std::variant<TimePoint, LeaseEnd> fresh_lease(const Plan& plan, const HeldLock& 
 Result<lock::ReleaseReply> release_until(lock::LockStore& store, lock::ReleaseCall call,
                                          TimePoint until, const ReleaseInterrupt& interrupt) {
   lock::SystemPoller poller(interrupt.fd);
-  const Error stopped{ErrorKind::unavailable, "a second TERM or INT ended the attempts"};
+  const Error stopped{ErrorKind::unavailable, "a second TERM or INT stopped the attempts"};
   const TimePoint begun = poller.now();
   const Millis asked = call.once ? call.once->asked : Millis(0);
   Millis attempt = timing::kFirstReleaseAttempt;

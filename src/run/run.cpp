@@ -280,7 +280,7 @@ std::optional<Acquisition> enter_held_lock(const Plan& plan, const Connections& 
     leave_outer_run(plan, *entered, connections.store, poller);
     return RunOutcome(Error{ErrorKind::usage,
                             "--once, --once-per and --once-within cannot be used inside a run that "
-                            "holds the lock: give the option to that run"});
+                            "holds the lock: give the option to the outer run"});
   }
   observer.event({EventKind::entered, BootClock::now(), entered->token, {}, entered->owner});
   return std::move(*entered);

@@ -37,10 +37,10 @@ std::vector<std::string> describe(const Survivors& survivors) {
 }
 
 std::string summarize(const Survivors& survivors) {
-  if (survivors.size() == 0) return "cannot end processes that /proc does not show";
+  if (survivors.size() == 0) return "cannot stop processes that /proc does not show";
   const Survivor first = survivors[0];
   const size_t others = survivors.size() - 1;
-  return util::format("cannot end pid {} of {}{}", first.pid, user_name(first.user),
+  return util::format("cannot stop pid {} of {}{}", first.pid, user_name(first.user),
                       others > 0 ? util::format(" and {} more", others) : "");
 }
 

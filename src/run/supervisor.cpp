@@ -33,9 +33,9 @@ bool others_may_run(const lock::Lost& lost) {
 
 std::string describe(const LeaseEnd& end) {
   if (end.reported) return to_string(end.reported->how);
-  if (end.by_guard) return "the lease ended while rlock was stopped";
+  if (end.by_guard) return "the lease expired while rlock was stopped";
   if (end.last_error) return end.last_error->text;
-  return "the lease ended";
+  return "the lease expired";
 }
 
 std::string_view to_string(EndCause cause) {
@@ -375,7 +375,7 @@ class Supervisor {
       const std::string kill =
           command > 0 ? util::format("; to kill it: kill -KILL {}", command) : "";
       renewer_.set_record(
-          plan_.record_ending(util::format("goes on after signal {}{}", cancel_, kill)));
+          plan_.record_ending(util::format("still running after signal {}{}", cancel_, kill)));
     }
     std::optional<Millis> kill_in;
     if (plan_.stop_after) kill_in = *plan_.stop_after - after;

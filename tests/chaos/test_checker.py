@@ -147,7 +147,7 @@ PLAIN = (
     ("a signal that nobody sent", lambda s: change(s.runs[0], code=-6), "E", "signal 6"),
     ("an internal error", lambda s: change(s.runs[0], code=70), "E", "exit code 70"),
     ("a lease ends without a failed renewal", lambda s: s.runs[0].events.append(
-        {"event": "lost", "t_ns": 300 * MS, "owner": "a", "detail": "the lease ended"}), "E", "nothing was wrong"),
+        {"event": "lost", "t_ns": 300 * MS, "owner": "a", "detail": "the lease expired"}), "E", "nothing was wrong"),
     ("a socket in the command", lambda s: change(s.holds[0], sockets=1), "left", "a socket"),
 )
 

@@ -189,11 +189,11 @@ status --frobnicate
 status --all name | --all
 status --format plain | NAME
 queue one two
-queue name --remove not-an-owner | give the position in the queue, an owner id or its beginning
-queue name --remove 0 | give the position in the queue, an owner id or its beginning
-queue name --remove '' | give the position in the queue, an owner id or its beginning
-queue name --remove 2nd | give the position in the queue, an owner id or its beginning
-queue name --remove fffffffffffffffffffffffffffffffff | give the position in the queue, an owner id or its beginning
+queue name --remove not-an-owner | give a position, an owner id or its beginning
+queue name --remove 0 | give a position, an owner id or its beginning
+queue name --remove '' | give a position, an owner id or its beginning
+queue name --remove 2nd | give a position, an owner id or its beginning
+queue name --remove fffffffffffffffffffffffffffffffff | give a position, an owner id or its beginning
 queue --remove 1 | --remove needs a NAME
 queue --first 1 | --first needs a NAME: rlock queue NAME --first OWNER
 queue name --first 1 --remove 2 | --remove and --first cannot be used together
@@ -231,8 +231,8 @@ history name -n 0 | --runs
 history name --format plain
 close name | --for DUR or --until TIME
 close name --for 1h --until 18:00
-close name --for 31d | at most 30d; close it again
-close name --for 0 | end immediately: use a later --until
+close name --for 31d | at most 30d; to keep it closed, run rlock close again
+close name --for 0 | open again immediately: use a later --until
 close name --until 2001-01-01T00:00 | "2001-01-01T00:00" has passed; give a later time
 close name --until 2027-02-30T00:00Z | not a time
 close name --until tomorrow | not a time such as 18:00

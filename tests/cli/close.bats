@@ -24,7 +24,7 @@ closed() { rlock status --json "$1" | jq -e '.locks[0].closed' >/dev/null; }
   run -0 rlock status deploy
   [[ $output == "deploy: closed, 0 waiting"*"closed   ${said#closed }; closed "*", at 20"*"; to open it: rlock open deploy"* ]] || fail "$output"
   run -0 rlock force-unlock --yes deploy
-  [ "$output" = "nobody holds \"deploy\", but it is $said; to open it: rlock open deploy" ] || fail "$output"
+  [ "$output" = "no run holds \"deploy\", but it is $said; to open it: rlock open deploy" ] || fail "$output"
   [[ $(rlock status --json deploy | jq -r '.locks[0].closed.since') == 20* ]]
   run -0 rlock status
   [[ $output == *deploy*closed*"database upgrade"* ]] || fail "$output"
@@ -42,7 +42,7 @@ closed() { rlock status --json "$1" | jq -e '.locks[0].closed' >/dev/null; }
   [ "$output" = 'opened "deploy"' ]
   ends_with 0 "$waiter"
   run -0 rlock open deploy
-  [ "$output" = '"deploy" is open already' ]
+  [ "$output" = '"deploy" is already open' ]
   run -1 rlock status -q deploy
 }
 
@@ -64,10 +64,10 @@ closed() { rlock status --json "$1" | jq -e '.locks[0].closed' >/dev/null; }
 @test "a holder and its nested runs keep running after close, which lists them; -w waits for their end" {
   hold deploy -t 8s --event-log log
   run -0 rlock close deploy --for 1h
-  [[ $output == *'goes on: held by'* ]] || fail "$output"
+  [[ $output == *'keeps running: held by'* ]] || fail "$output"
   one_more renewed
   run -75 --separate-stderr rlock close deploy --for 1h -w 1s
-  says '"deploy" is closed, and after 1s (--wait) still held by'
+  says '"deploy" is closed, but after 1s (--wait) it is still held by'
   says 'wait for longer, or stop this run: rlock force-unlock deploy'
   closed deploy
   start rlock close -q deploy --for 1h -w 60s
@@ -93,7 +93,7 @@ closed() { rlock status --json "$1" | jq -e '.locks[0].closed' >/dev/null; }
   eventually closed deploy
   rlock open -q deploy
   ends_with 75 "$closer"
-  grep -q '"deploy" is no longer closed as it was: it is open' err || fail "$(cat err)"
+  grep -q 'someone else changed the closure of "deploy": it is open' err || fail "$(cat err)"
   run -75 --separate-stderr rlock close --json deploy --for 1s -w 60s
   says 'it is open'
   [ "$(jq -r '.error.kind' <<<"$output")" = busy ] || fail "$output"
@@ -102,7 +102,7 @@ closed() { rlock status --json "$1" | jq -e '.locks[0].closed' >/dev/null; }
   eventually closed deploy
   rlock close -q deploy --for 2h --reason 'somebody else'
   ends_with 75 "$closer"
-  grep -q 'no longer closed as it was: closed until .*: somebody else' err || fail "$(cat err)"
+  grep -q 'someone else changed the closure of .*: closed until .*: somebody else' err || fail "$(cat err)"
   let_go deploy
 }
 
@@ -144,7 +144,7 @@ closed() { rlock status --json "$1" | jq -e '.locks[0].closed' >/dev/null; }
   rlock close -q prod-a --for 1h --reason one
   before=$(rlock status --json prod-a | jq -r '.locks[0].closed.until | sub("\\.[0-9]+Z"; "Z")')
   run -0 rlock close 'prod-*' --for 2h --reason two
-  [[ $output == *'closed again: "prod-a" until '*"  it was closed until $before by $(id -un)@$(hostname): one"*'closed "prod-b"'*'2 locks were closed; locks that are made later are open' ]] ||
+  [[ $output == *'closed again: "prod-a" until '*"  it was closed until $before by $(id -un)@$(hostname): one"*'closed "prod-b"'*'2 locks were closed; a lock that is first used later is open' ]] ||
     fail "$output"
   [ "$(rlock status --json prod-a | jq -r '.locks[0].closed.reason')" = two ]
   run -0 rlock open prod-a prod-b
@@ -195,7 +195,7 @@ close_at() {
   close_at 69 none "EVALSHA ${look^^}=close"
   [[ $stderr != *'may be closed'* ]] || fail "$stderr"
   close_at 69 some "EVALSHA ${close^^}=close"
-  says '"deploy" may be closed: look with rlock status --url unix://'"$here/some deploy"
+  says '"deploy" may be closed: check with rlock status --url unix://'"$here/some deploy"
 }
 
 @test "a quorum: a lock is closed at a majority, although two of five servers are down" {
@@ -204,7 +204,7 @@ close_at() {
   signal_server KILL 4
   signal_server KILL 5
   run -0 rlock close job --for 1h
-  [[ $output == *'on 3 of 5 servers; an outage of one of them opens it'* ]] || fail "$output"
+  [[ $output == *'on 3 of 5 servers; an outage of one of them opens the lock'* ]] || fail "$output"
   run -75 rlock run -n job -- touch started
   run -0 rlock status job
   [[ $output == *'on 3 of 5 servers'* ]] || fail "$output"

@@ -296,7 +296,7 @@ refuses_password() {
   own --requirepass canary
   configure "$user_file" <<<$'url = "redis://db.example"\npassword = "canary"'
   run -77 --separate-stderr rlock status
-  says NOAUTH "the password of $user_file:2 is for the server of $user_file:1" "not for that of RLOCK_URL"
+  says NOAUTH "the password of $user_file:2 is for the server of $user_file:1" "not for the server of RLOCK_URL"
   run -0 rlock config
   [[ $output == *"is for the server of $user_file:1"* ]]
   rlock config --json | jq -e '.unused_login | contains("RLOCK_URL")'
@@ -324,10 +324,10 @@ while True:
 @test "without a server, the message mentions sudo, cron and REDIS_URL" {
   unset RLOCK_URL
   run -78 --separate-stderr rlock status
-  says "cron and sudo pass no RLOCK_URL on" /etc/rlock/rlock.toml
+  says "cron and sudo do not pass RLOCK_URL on" /etc/rlock/rlock.toml
   [[ $stderr != *local:* ]]
   SUDO_UID=1000 run -78 --separate-stderr rlock status
-  says "sudo passes no RLOCK_URL on"
+  says "sudo does not pass RLOCK_URL on"
   REDIS_URL=redis://x run -78 --separate-stderr rlock status
   says 'RLOCK_URL=$REDIS_URL'
 }

@@ -261,7 +261,7 @@ names_key() {
   names_key app-hash "a hash that expires in 1h56m" 65 rlock acquire -n --ttl 1m --format redisson app-hash
   for key in app-queue app-list app-hash; do
     run -0 rlock force-unlock --yes $key
-    [[ $output == "\"$key\" is not held, and rlock breaks no key of another program: the key $key is a "*"DEL $key" ]] || fail "$output"
+    [[ $output == "\"$key\" is not held, and rlock does not break keys of other programs: the key $key is a "*"DEL $key" ]] || fail "$output"
     [ "$(redis exists $key)" -eq 1 ]
   done
   # The line that was printed does it.

@@ -116,7 +116,7 @@ listening() { [ "$(redis-cli -s "$1/rlock.sock" ping)" = PONG ]; }
   eventually free lock
   token=$(rlock status --json lock | jq .locks[0].last_success.at)
   run -0 rlock stop-local
-  [ "$output" = "the server of local: has ended" ]
+  [ "$output" = "stopped the server of local:" ]
   gone "$pid"
   quietly rlock stop-local -q
   [ "$(rlock status --json lock | jq .locks[0].last_success.at)" = "$token" ]

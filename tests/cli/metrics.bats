@@ -127,7 +127,7 @@ value() { rlock metrics "$2" | sed -n "s/^$1{name=\"$2\"} //p"; }
   hold waited-for
   queue_up waited-for
   run -1 rlock check waited-for --max-waiters 0
-  [[ $output == *"1 wait (at most 0)"* ]] || fail "$output"
+  [[ $output == *"1 waiting (at most 0)"* ]] || fail "$output"
   run -1 rlock check waited-for --max-wait 0.001
   [[ $output == *"the first waiter has waited for "* ]] || fail "$output"
   let_go waited-for

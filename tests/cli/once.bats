@@ -74,7 +74,7 @@ queued_work() { queue_up job "$@" -- sh -c 'echo >>ran'; }
     hold_with 'trap "exit 0" TERM INT HUP QUIT; echo >up; while :; do sleep 0.02; done' job --once v1 2>said
     kill "-$signal" "$holder"
     ends_with 0 "$holder"
-    grep -q "asked to stop, so its success is not recorded; it may run again" said || fail "$(cat said)"
+    grep -q "rlock was asked to stop it, so its success is not recorded; it may run again" said || fail "$(cat said)"
   done
   [ "$(rlock history --json job | jq -c '[.runs[].how] | unique')" = '["stopped"]' ]
   [ "$(rlock status --json job | jq -c '.locks[0] | [.last_success, .last_failure]')" = '[null,null]' ]
@@ -186,7 +186,7 @@ queued_work() { queue_up job "$@" -- sh -c 'echo >>ran'; }
   sleep 0.5  # what comes before is the same request
   kill "$rlock" || true
   ends_with 0 "$rlock"
-  grep -q 'a second TERM or INT ended the attempts' said || fail "$(cat said)"
+  grep -q 'a second TERM or INT stopped the attempts' said || fail "$(cat said)"
 }
 
 asked_once() {
@@ -196,7 +196,7 @@ asked_once() {
 
 @test "--fail-open runs without the lock and without a record, and says so" {
   run -0 --separate-stderr env RLOCK_URL="unix://$here/none" rlock run --fail-open --connect-timeout 0.2 --once v1 job -- true
-  [[ $stderr == *"nothing is recorded as done"*"its success is not recorded; it may run again"* ]] || fail "$stderr"
+  [[ $stderr == *"its success will not be recorded"*"its success is not recorded; it may run again"* ]] || fail "$stderr"
 }
 
 @test "a run that finds its work done is in the history and the event log, and sends READY=1" {

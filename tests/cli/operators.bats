@@ -154,7 +154,7 @@ rfc3339='^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$'
 @test "queue without NAME shows the waiters of all locks" {
   own
   run -0 rlock queue
-  [ "$output" = "nobody is waiting" ]
+  [ "$output" = "no run is waiting" ]
   run -0 rlock queue nobody
   [ "$(rlock queue --json nobody | jq -c .)" = '{"schema":1,"name":"nobody","waiters":[]}' ]
   rlock acquire idle --ttl 10m >/dev/null
@@ -216,7 +216,7 @@ END
   done
   owners=$(waiters crowd)
   run -64 --separate-stderr rlock queue crowd --remove "$letter"
-  says "--remove $letter: " "waiters have an owner id that begins with it: $letter" "give more of it, or the position"
+  says "--remove $letter: the owner ids of " "waiters begin with that: $letter" "give more characters, or a position"
   [ "$(waiters crowd)" -eq "$owners" ]
 }
 
@@ -331,30 +331,30 @@ breaks() {
   needs_terminal
   hold run --reason precious
   run -0 breaks run
-  [[ $output == *"its holder will be asked to end. Break it?"*"the holder was asked to end; the next one starts"* ]] || fail "$output"
+  [[ $output == *"its holder will be asked to stop its command. Break it?"*"the holder was asked to stop its command; the next one starts"* ]] || fail "$output"
   ends_with 76 "$holder"
   hold run
   run -0 breaks run --now
-  [[ $output == *"the lock is freed at once: unless its holder's host is dead, two commands may overlap. Break it?"*"may overlap with"* ]] || fail "$output"
+  [[ $output == *"this frees the lock immediately: unless its holder's host is dead, two commands may overlap. Break it?"*"may overlap with"* ]] || fail "$output"
   ends_with 76 "$holder"
   rlock acquire steps --ttl 1h
   run -0 breaks steps
-  [[ $output == *"its holder is not notified and may run beside"*"Break it?"*"freed at once; the holder is not notified"*"may overlap"* ]] ||
+  [[ $output == *"its holder is not notified and may overlap"*"Break it?"*"freed immediately; the holder is not notified"*"may overlap"* ]] ||
     fail "$output"
   start sleep 1000
   rlock acquire renewed --renew-while $!
   run -0 breaks renewed
-  [[ $output == *"rlock cannot end its steps: the next holder waits until their process exits or the lease ends. Break it?"*"process $!"* ]] ||
+  [[ $output == *"rlock cannot stop its steps: the next holder waits until their process exits or the lease expires. Break it?"*"process $!"* ]] ||
     fail "$output"
   run -0 breaks renewed --now
-  [[ $output == *"rlock cannot end its steps: they may run beside the next holder. Break it?"*"may overlap"* ]] ||
+  [[ $output == *"rlock cannot stop its steps, which may overlap with the next holder. Break it?"*"may overlap"* ]] ||
     fail "$output"
   rlock run --min-hold 1h cool -- true
   run -0 breaks cool --now
-  [[ $output == *"the lock is only in its cool-down. Break it?"*"freed at once"* && $output != *overlap* ]] || fail "$output"
+  [[ $output == *"the lock is only in its cool-down. Break it?"*"freed immediately"* && $output != *overlap* ]] || fail "$output"
   redis set other stranger px 3600000
   run -0 breaks other
-  [[ $output == *"cannot be notified and may run beside the next one. Break it?"*"cannot be notified"*"may overlap"* ]] || fail "$output"
+  [[ $output == *"cannot be notified and may overlap with the next one. Break it?"*"cannot be notified"*"may overlap"* ]] || fail "$output"
 }
 
 @test "the shell does not get the rest of a long answer" {
@@ -400,7 +400,7 @@ breaks() {
   hold silent -t 60s
   kill -STOP "$holder"
   run -0 rlock force-unlock silent --yes
-  [[ $output == *"when the lease ends; if its host is dead, use --now to free the lock at once"* ]] || fail "$output"
+  [[ $output == *"when the lease expires; if the holder's host is dead, use --now to free the lock immediately"* ]] || fail "$output"
   kill -CONT "$holder"
   ends_with 76 "$holder"
 }
@@ -418,7 +418,7 @@ breaks() {
   for command in "force-unlock --yes" queue history "forget --yes" open; do
     # shellcheck disable=SC2086 # words
     run -0 --separate-stderr rlock $command shop/nightyl
-    says "nobody held \"shop/nightyl\" at $SERVER/s in the last 30 days; did you mean \"shop/nightly\"?" || fail "$command: $stderr" || return
+    says "no run held \"shop/nightyl\" at $SERVER/s in the last 30 days; did you mean \"shop/nightly\"?" || fail "$command: $stderr" || return
     # shellcheck disable=SC2086
     run -0 --separate-stderr rlock $command -q shop/nightyl || [ "$status" -eq 1 ]
     [ -z "$stderr" ] || fail "$command -q: $stderr" || return
@@ -437,7 +437,7 @@ breaks() {
     says 'did you mean "shop/nightly"?'
   done
   run -0 --separate-stderr rlock history quite-another
-  says 'nobody held "quite-another"' "30 days"
+  says 'no run held "quite-another"' "30 days"
   [[ $stderr != *"did you mean"* ]] || fail "$stderr"
   # Commands that ask often, or make a name known.
   run -1 --separate-stderr rlock status -q shop/nightyl
@@ -461,6 +461,6 @@ breaks() {
   rlock run team/report -- true
   limited "~rlock:* +@all -scan"
   run -0 --separate-stderr rlock force-unlock --yes team/reprot
-  says "nobody held"
+  says "no run held"
   [[ $stderr != *"did you mean"* ]] || fail "$stderr"
 }

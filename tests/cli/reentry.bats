@@ -13,9 +13,9 @@ load helpers/helpers
   [[ $output != *deadlock* ]] || fail "$output"
   [[ $(rlock doctor) == *"ok    deadlocks  "* ]] || fail "$(rlock doctor)"
   echo >b.go
-  eventually grep -qE '"a" is held by [^ ]+ \(pid [0-9]+\), which waits for "b", which this run holds: neither can go on until this wait ends, in 10m; to end this, stop one of these runs$' two
+  eventually grep -qE '"a" is held by [^ ]+ \(pid [0-9]+\), which waits for "b", which this run holds: neither of them can continue until this wait ends, in 10m; to resolve this, stop one of these runs$' two
   # If it looked too early it looks again after a minute.
-  eventually grep -qE '^rlock: warning: "b" is held by [^ ]+ \(pid [0-9]+\), which waits for "a", which this run holds: neither can go on; to end this, stop one of these runs$' one
+  eventually grep -qE '^rlock: warning: "b" is held by [^ ]+ \(pid [0-9]+\), which waits for "a", which this run holds: neither of them can continue; to resolve this, stop one of these runs$' one
   run -0 rlock status a
   [[ $output == *'deadlock "a" is held by '*', which waits for "b", which is held by '*', which waits for "a"'* ]] || fail "$output"
   rlock status --json a | jq -e '.locks[0].deadlock | startswith("\"a\" is held by ")'

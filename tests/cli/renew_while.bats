@@ -56,9 +56,9 @@ await_steps() {
   steps forced -t 30 2>err
   queue_up forced -w 60 -- touch served
   run -0 rlock force-unlock forced --yes --reason "stuck"
-  [[ $output == *"rlock cannot end its steps; the next holder starts when process $job exits, or in "* ]] || fail "$output"
-  eventually grep -q '^rlock: "forced" at .*broken by .*: stuck; rlock does not end the steps of process .*when that process exits' err
-  shows 0 "stays held until its process exits or its lease ends" -- rlock status forced
+  [[ $output == *"rlock cannot stop its steps; the next holder starts when process $job exits, or in "* ]] || fail "$output"
+  eventually grep -q '^rlock: "forced" at .*broken by .*: stuck; rlock does not stop the steps of process .*when that process exits' err
+  shows 0 "stays held until its process exits or its lease expires" -- rlock status forced
   kill -0 "$job"
   waiting 1 forced
   [ ! -e served ]
@@ -84,9 +84,9 @@ await_steps() {
   mkfifo pipe
   start cat pipe >err
   steps now -t 30 2>pipe
-  shows 0 "freed at once; rlock cannot end its steps, which may overlap with the next holder" -- rlock force-unlock now --now --yes
+  shows 0 "freed immediately; rlock cannot stop its steps, which may overlap with the next holder" -- rlock force-unlock now --now --yes
   run -0 rlock run -n now -- true
-  eventually grep -q "rlock does not end the steps of process $job: another holder may have the lock now" err
+  eventually grep -q "rlock does not stop the steps of process $job: another holder may have the lock now" err
   eventually no_renewer now
   kill -0 "$job"
 }
@@ -127,7 +127,7 @@ steps_of_one_shell() {
   for options in "" -q; do
     # shellcheck disable=SC2086 # none, or one
     steps_of_one_shell early $options
-    eventually grep -q '^rlock: "early" at .*: released because process .* exited .* after.*\$PPID' err
+    eventually grep -q '^rlock: "early" at .*: rlock released the lock, because process .* exited .* after.*\$PPID' err
     eventually free early
   done
 }
@@ -196,7 +196,7 @@ steps_of_one_shell() {
   steps severed -t 1 2>err
   kill -STOP "$(cat "$own_server/pid")"
   eventually no_renewer severed
-  grep -q '"severed" at .* is no longer held: the lease ended' err || fail "$(cat err)"
+  grep -q '"severed" at .* is no longer held: the lease expired' err || fail "$(cat err)"
   kill -0 "$job"
 }
 
@@ -224,7 +224,7 @@ steps_of_one_shell() {
   await_steps awaited 2>err
   end_job
   ends_with 75 "$waiter"
-  grep -q "^rlock: \"awaited\": not acquired: process $job (--renew-while) has exited" err || fail "$(cat err)"
+  grep -q "^rlock: \"awaited\": the lock was not acquired, because process $job (--renew-while) has exited" err || fail "$(cat err)"
   [ "$(waiters awaited)" -eq 0 ]
   eventually no_renewer awaited
   # While the lock is granted to it.

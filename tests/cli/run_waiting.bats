@@ -104,8 +104,8 @@ load helpers/helpers
   [ ! -s quiet ] || fail "$(cat quiet)"
   # A quick machine is done within the minute: then it was one line.
   [ "$(grep -c "waiting for" usual)" -eq 1 ] || ((SECONDS > 60)) || fail "$(cat usual)"
-  [[ $(tail -n 1 usual) =~ ^'rlock: got "patient" after '[0-9.ms]+$ ]] || fail "$(cat usual)"
-  [[ $(tail -n 1 steps) =~ ^'rlock: got "patient" after '[0-9.ms]+$ ]] || fail "$(cat steps)"
+  [[ $(tail -n 1 usual) =~ ^'rlock: acquired "patient" after '[0-9.ms]+$ ]] || fail "$(cat usual)"
+  [[ $(tail -n 1 steps) =~ ^'rlock: acquired "patient" after '[0-9.ms]+$ ]] || fail "$(cat steps)"
 }
 
 @test "a release whose connection was cut is repeated over a new connection" {
@@ -122,7 +122,7 @@ load helpers/helpers
   eventually grep -aq "$(id -un)@" shown
   hand_over live
   # A wait of over a second ends with a line of its own.
-  [ "$(wc -l <shown)" -eq "$(grep -ac 'rlock: got ' shown)" ] || fail "more than one line: $(cat -v shown)"
+  [ "$(wc -l <shown)" -eq "$(grep -ac 'rlock: acquired ' shown)" ] || fail "more than one line: $(cat -v shown)"
 }
 
 # reads N: so often the server was asked for a history.
@@ -185,7 +185,7 @@ in_history() {
   in_history brief 200000 250000 900000
   start rlock run -w 3m brief -- true 2>printed
   waiter=$!
-  eventually grep -qxF 'rlock: -w 3m is less than "brief" usually takes (4m)' printed
+  eventually grep -qxF 'rlock: -w 3m may be too short: "brief" usually takes 4m' printed
   ends_by INT "$waiter"
   [ "$(grep -c 'usually takes' printed)" -eq 1 ] || fail "$(cat printed)"
   start rlock run -w 5m brief -- true 2>printed

@@ -76,7 +76,7 @@ all_end_with() {
     fail "$(cat err)"
   restart
   ends_with 0 "$waiter"
-  grep -q '^rlock: got "shop/job" after ' err || fail "$(cat err)"
+  grep -q '^rlock: acquired "shop/job" after ' err || fail "$(cat err)"
   [ "$(wc -l <err)" -eq 2 ] || fail "$(cat err)"
   [ -e ran ]
 }

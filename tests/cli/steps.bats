@@ -153,7 +153,7 @@ EOF
   lease ended --ttl 1h
   moved 3600
   free ended
-  refuses 76 ended "no longer held" "$owner" "has ended" -- rlock renew ended --owner "$owner"
+  refuses 76 ended "no longer held" "$owner" "has expired" -- rlock renew ended --owner "$owner"
   free ended
   run -0 --separate-stderr rlock renew ended --owner "$owner" --token "$token" --ttl 1m
   says ended "restored"

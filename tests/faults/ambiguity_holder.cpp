@@ -122,7 +122,7 @@ TEST_CASE("if no renewal arrives, the command is dead before the lease expires")
     CHECK(rlock.job().ended_at() < lease_end);
     CHECK(rlock.status() == 76);
     CHECK(mentions(rlock.errors(), "rlock: lost \"" + scene.name() + "\" at 127.0.0.1:"));
-    CHECK(mentions(rlock.errors(), "the command was ended"));
+    CHECK(mentions(rlock.errors(), "rlock stopped the command"));
     CHECK(scene.leftovers() == "");
     scene.proxy().deliver();
     CHECK(scene.leftovers() == "");

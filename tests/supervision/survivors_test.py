@@ -70,7 +70,7 @@ class OfAnotherUser(Trees):
         self.assertIsNone(holder.poll())
         self.assertEqual(len(self.lines()), 1)
         status = until(lambda: (text := self.run_program([RLOCK, "status", name]).stdout) and "ending" in text and text, "status")
-        self.assertIn(f"ending, cannot end pid {root} of root", status)
+        self.assertIn(f"ending, cannot stop pid {root} of root", status)
 
     def test_the_lock_is_kept_until_it_has_ended(self):
         """After --max-run with -q, after a TERM, after the command was killed, and where it is the command itself

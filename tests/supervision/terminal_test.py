@@ -149,7 +149,7 @@ class AtATerminal(Case):
             with self.subTest(line=line):
                 shell, said = self.hold_and_stop(line=line)
                 self.assertEqual(said.count("rlock:"), 1)
-                notice = re.search(r'rlock: "held": stopped; rlock will end the command in (\d+)s, before', said)
+                notice = re.search(r'rlock: "held": suspended; rlock will stop the command in (\d+)s, before', said)
                 self.assertTrue(notice and 0 < int(notice.group(1)) < 60, said)
                 shell.enter("fg")
                 shell.type("line\n")

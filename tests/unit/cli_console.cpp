@@ -108,5 +108,5 @@ TEST_CASE("a terminal that takes nothing delays no warning of a stop, and gets i
   std::array<char, 4096> shown{};
   const ssize_t n = read(screen.get(), shown.data(), shown.size());
   const std::string text(shown.data(), n > 0 ? static_cast<size_t>(n) : 0);
-  CHECK(text.find("\"stopped\": stopped; rlock will end the command in 50s") != text.npos);
+  CHECK(text.find("\"stopped\": suspended; rlock will stop the command in 50s") != text.npos);
 }

@@ -111,7 +111,7 @@ TEST_CASE("a mistake on the command line is refused with what may have been mean
       {{"run", "--json", "x", "--", "true"}, "--event-log"},
       {{"--json", "run", "x", "--", "true"}, "--event-log"},
       {{"run", "-w", "deploy", "--", "true"}, "--wait: not a duration: \"deploy\""},
-      {{"run", "--timeout", "5", "x", "--", "true"}, "of flock: write --wait"},
+      {{"run", "--timeout", "5", "x", "--", "true"}, "option of flock: write --wait"},
       {{"run", "-x", "x", "--", "true"}, "a lock is exclusive unless --shared or --slots"},
       {{"run", "-e", "x", "--", "true"}, "a lock is exclusive"},
       {{"run", "--exclusive", "x", "--", "true"}, "a lock is exclusive"},

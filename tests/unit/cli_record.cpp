@@ -20,7 +20,7 @@ TEST_CASE("a record comes back as it was written") {
   CHECK(back.reason == record.reason);
   CHECK_FALSE(back.at);
   CHECK_FALSE(back.ending);
-  record.ending = "cannot end pid 4711 of root";
+  record.ending = "cannot stop pid 4711 of root";
   CHECK(decode_record(encode_record(record)).ending == record.ending);
   record.holds = {{"a", "one"}, {"b", "two"}};
   CHECK(decode_record(encode_record(record)).holds == record.holds);

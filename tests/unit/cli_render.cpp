@@ -63,9 +63,10 @@ TEST_CASE("every line for people fits its width and is printable, hostile or not
 TEST_CASE("status shows who holds the lock, where, since when and why") {
   LockView view{"nightly", test::snapshot({test::holder()}, 2)};
   std::string text = lock_details(view, 80);
-  for (const char* part : {"nightly: held, exclusive, 2 waiting", "alice@web1, pid 4711",
-                           "make deploy", "release 7", "2m3s, since 2026-11-21T02:53:00Z",
-                           "ends in 25s", "6f1c9a0e5d3b4872a1908f7e6d5c4b3a", "1763690000123456"}) {
+  for (const char* part :
+       {"nightly: held, exclusive, 2 waiting", "alice@web1, pid 4711", "make deploy", "release 7",
+        "2m3s, since 2026-11-21T02:53:00Z", "expires in 25s", "6f1c9a0e5d3b4872a1908f7e6d5c4b3a",
+        "1763690000123456"}) {
     CAPTURE(part);
     CHECK(contains(text, part));
   }
@@ -77,20 +78,20 @@ TEST_CASE("status shows who holds the lock, where, since when and why") {
 
 TEST_CASE("a holder whose processes do not end is shown as ending, and why") {
   Record record = decode_record(test::holder().record);
-  record.ending = "cannot end pid 4711 of root";
+  record.ending = "cannot stop pid 4711 of root";
   lock::Holder ending = test::holder();
   ending.record = encode_record(record);
   LockView view{"nightly", test::snapshot({ending}, 2)};
-  CHECK(contains(lock_details(view, 80), "  state    ending, cannot end pid 4711 of root\n"));
+  CHECK(contains(lock_details(view, 80), "  state    ending, cannot stop pid 4711 of root\n"));
   CHECK(contains(status_table({view}, 80), "nightly  ending  alice@web1"));
-  CHECK(
-      holder_phrase(ending, TimeStyle::duration) ==
-      "held by alice@web1 (pid 4711) for 2m3s: make deploy (reason: release 7) (ending, cannot end "
-      "pid 4711 of root)");
+  CHECK(holder_phrase(ending, TimeStyle::duration) ==
+        "held by alice@web1 (pid 4711) for 2m3s: make deploy (reason: release 7) (ending, cannot "
+        "stop "
+        "pid 4711 of root)");
   ending.state = lock::HolderState::revoked;
   view = {"nightly", test::snapshot({ending}, 2)};
   CHECK(contains(lock_details(view, 80), "state    broken by an operator"));
-  CHECK(contains(lock_details(view, 80), "  state    ending, cannot end pid 4711 of root\n"));
+  CHECK(contains(lock_details(view, 80), "  state    ending, cannot stop pid 4711 of root\n"));
   CHECK(contains(status_table({view}, 80), "nightly  broken"));
 }
 
@@ -207,7 +208,7 @@ TEST_CASE("a holder whose renewal is overdue is marked, and called dead only if 
   late.left = Millis(15'000);
   LockView view{"x", test::snapshot({late}, 0)};
   CHECK(contains(lock_details(view, 80),
-                 "ends in 15s; renewal overdue by 5s: the holder may be dead"));
+                 "expires in 15s; renewal overdue by 5s: the holder may be dead"));
   CHECK(contains(status_table({view}, 80), "overdue"));
   CHECK(contains(status_table({view}, 132), "[overdue by 5s] make"));
   CHECK(contains(status_json({view}), "\"overdue_ms\":5000"));
@@ -309,5 +310,5 @@ TEST_CASE(
   lock::Lost lost{lock::LostHow::full, lock::Holder{.owner = "other"}};
   CHECK(lost_phrase(lost) == "it was taken by owner other");
   lost.by->limit = lock::Limit::slots(2);
-  CHECK(lost_phrase(lost) == "all its slots are taken, one of them by owner other");
+  CHECK(lost_phrase(lost) == "all its slots were taken, one of them by owner other");
 }

@@ -134,10 +134,10 @@ TEST_CASE(
     RunExit got = run_exit(outcome);
     check_complete(got);
     CHECK(contains(got.message, "could not stop process 5 (other), which may still be running"));
-    CHECK_FALSE(contains(got.message, "was ended"));
+    CHECK_FALSE(contains(got.message, "rlock stopped"));
     CHECK_FALSE(contains(got.message, "not released"));
   }
-  CHECK(contains(run_exit(lost_end(lease)).message, "the command was ended"));
+  CHECK(contains(run_exit(lost_end(lease)).message, "rlock stopped the command"));
 }
 
 TEST_CASE("a skip names the holder and is a notice, not an error") {
@@ -206,7 +206,7 @@ TEST_CASE("a superseded run names the newer one") {
   got = to_exit(lock::Superseded{encode_record(newer), {}, {}, {}}, deploy);
   CHECK(got.message.ends_with(": number 3 was superseded by number 58 of ci@runner7 (pid 812)"));
   got = to_exit(lock::Superseded{record, 57, {}, {1763712005000}}, deploy);
-  CHECK(got.message.ends_with("(pid 812), which waits since 2025-11-21T08:00:05Z"));
+  CHECK(got.message.ends_with("(pid 812), which has waited since 2025-11-21T08:00:05Z"));
 }
 
 TEST_CASE("a success that is not recorded is a warning, and the exit code stays") {
@@ -228,7 +228,7 @@ TEST_CASE("a success that is not recorded is a warning, and the exit code stays"
   CHECK(contains(to_exit(run::RunEnd{}, once).message, "it may run again"));
   CHECK_FALSE(contains(to_exit(run::RunEnd{.end = run::Exited{1}}, once).message, "run again"));
   const Error gone{ErrorKind::unavailable, "connection refused"};
-  CHECK(contains(unlocked_warning(gone, once.context()), "nothing is recorded as done"));
+  CHECK(contains(unlocked_warning(gone, once.context()), "its success will not be recorded"));
 }
 
 TEST_CASE("a removed waiter learns who removed it and why") {
@@ -262,7 +262,7 @@ TEST_CASE("\"nobody had the lock since\" is printed only if the server reported 
     auto message = [&] { return run_exit(lost_end({lost, {}, false})).message; };
     CHECK_FALSE(contains(message(), "since"));
     lost.later_holder = lock::LaterHolder::nobody;
-    CHECK(contains(message(), "(nobody has held it since)"));
+    CHECK(contains(message(), "(no other client has held it since)"));
     lost.later_holder = lock::LaterHolder::another;
     CHECK(contains(message(), "(another client has held it since)"));
   }
@@ -270,9 +270,10 @@ TEST_CASE("\"nobody had the lock since\" is printed only if the server reported 
   auto message = [&] { return run_exit(lost_end(silent)).message; };
   CHECK_FALSE(contains(message(), "since"));
   silent.later_holder = lock::LaterHolder::another;
-  CHECK(contains(message(),
-                 "the lease ended while rlock was stopped or got no processor time (another client "
-                 "has held it since)"));
+  CHECK(
+      contains(message(),
+               "the lease expired while rlock was stopped or got no processor time (another client "
+               "has held it since)"));
 }
 
 TEST_CASE(
@@ -293,7 +294,7 @@ TEST_CASE("a lease lost in an outage says which outage it always survives") {
   lease.survives = Millis(40'000);
   CHECK(contains(run_exit(lost_end(lease)).message,
                  "no answer in time; this lease survives every outage of up to 40s, a longer --ttl "
-                 "more; the command was ended"));
+                 "more; rlock stopped the command"));
   // Without an outage a longer lease would not have helped.
   lease.last_error.reset();
   CHECK_FALSE(contains(run_exit(lost_end(lease)).message, "survives"));

@@ -61,17 +61,18 @@ class NoticeText {
 
   std::string operator()(const run::Broken& broken) const {
     return util::format(
-        "{}: {}; rlock does not end the steps of {}: {}", lock_, lost_phrase(broken.how), process_,
+        "{}: {}; rlock does not stop the steps of {}: {}", lock_, lost_phrase(broken.how), process_,
         broken.left ? util::format("the next holder starts when that process exits, or in {}, when "
-                                   "the lease ends",
+                                   "the lease expires",
                                    util::format_duration(*broken.left))
                     : "another holder may have the lock now");
   }
 
   std::string operator()(const run::EndedEarly& early) const {
     return util::format(
-        "{}: released because {} (--renew-while) exited only {} after rlock had acquired the lock; "
-        "later steps run without the lock: name a process that outlives them, such as $PPID",
+        "{}: rlock released the lock, because {} (--renew-while) exited {} after rlock had "
+        "acquired it; later steps run without the lock: name a process that outlives them, such as "
+        "$PPID",
         lock_, process_, util::format_duration(early.after));
   }
 
@@ -111,7 +112,7 @@ Report report_not_acquired(const run::RunOutcome& outcome, const MessageContext&
   }
   if (run::cause_of(outcome) == run::RunCause::never_started) {
     return failure({ErrorKind::lost,
-                    "the lease ended before rlock printed the owner id; try again, with a longer "
+                    "the lease expired before rlock printed the owner id; try again, with a longer "
                     "--ttl if this happens often"},
                    subject);
   }

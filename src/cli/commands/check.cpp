@@ -107,7 +107,7 @@ Findings findings_of(const CheckSettings& settings, const lock::Snapshot& lock) 
   }
   if (settings.max_waiters && lock.live_waiters > *settings.max_waiters) {
     findings.add(lesser,
-                 util::format("{} wait (at most {})", lock.live_waiters, *settings.max_waiters));
+                 util::format("{} waiting (at most {})", lock.live_waiters, *settings.max_waiters));
   }
   return findings;
 }

@@ -13,23 +13,23 @@
 namespace rlock::cli {
 namespace {
 
-// Which locks, and what is done with each.
+// The locks, and the change to make to each.
 struct ClosureSettings {
   Selection locks{};
-  std::optional<Millis> length{};  // none: opens
+  std::optional<Millis> length{};  // nullopt: open the lock
   std::string note{};
 };
 
-// What has become of one lock.
+// The result for one lock.
 struct ClosureResult {
   lock::LockName name;
   std::optional<Error> error{};
   lock::Snapshot before{};
-  std::string id{};  // of the new one
+  std::string id{};  // of the new closure
   lock::Snapshot after{};
 };
 
-// It is shown in one line, and stored at the server.
+// The note is shown in one line, and stored on the server.
 Result<std::string> note_of(const Choices& choices) {
   constexpr size_t kMost = 200;
   const auto reason = choices.last(Opt::reason);
@@ -61,16 +61,16 @@ Result<Millis> closure_length(const Choices& choices) {
   if (until) {
     TRY(length, time_left(Opt::until, *until, wall_clock().ms));
   }
-  if (!length) return usage("close needs --for DUR or --until TIME: a closure ends by itself");
+  if (!length) return usage("close needs --for DUR or --until TIME: no lock stays closed forever");
   if (*length < Millis(1))
-    return usage("the closure would end immediately: use a later --until or a longer --for");
+    return usage("the lock would open again immediately: use a later --until or a longer --for");
   if (*length > kMost)
-    return usage("a lock can be closed for at most 30d; close it again before that time is over");
+    return usage("a lock can be closed for at most 30d; to keep it closed, run rlock close again");
   return *length;
 }
 
-// The names, and of the patterns the locks that exist now. A pattern with a typing error must not
-// leave open what is to be closed.
+// The named locks, and the locks that match a pattern now. A pattern that matches none is an error,
+// because a typing error must not leave open what should be closed.
 Result<std::vector<lock::LockName>> locks_to_change(Session& session,
                                                     const ClosureSettings& settings) {
   const Selection& locks = settings.locks;
@@ -96,7 +96,7 @@ Result<std::vector<lock::LockName>> locks_to_change(Session& session,
 Error unanswered(Error error, const lock::LockName& name, const Session& session) {
   if (error.kind == ErrorKind::unavailable) {
     error.text +=
-        util::format("; {} may be closed: look with rlock status{} {}", in_quotes(name.text()),
+        util::format("; {} may be closed: check with rlock status{} {}", in_quotes(name.text()),
                      session.lock_options(), typed_name(name.text()));
   }
   return error;
@@ -141,7 +141,7 @@ Result<std::vector<ClosureResult>> set_closures(Session& session, const ClosureS
   return results;
 }
 
-// Not what is only in its cool-down.
+// The holders without those that are only in their cool-down.
 std::vector<lock::Holder> runs_of(const lock::Snapshot& lock) {
   std::vector<lock::Holder> runs = lock.holders;
   std::erase_if(
@@ -149,7 +149,8 @@ std::vector<lock::Holder> runs_of(const lock::Snapshot& lock) {
   return runs;
 }
 
-// Whether the lock is open once one more server is not closed: it was restarted without its data.
+// Whether the lock would be open if one more server lost its closure, for example after a restart
+// without its data.
 bool an_outage_opens(const lock::Snapshot& lock) {
   const uint64_t majority = lock.servers / 2 + 1;
   return lock.servers + 1 >= lock.closure->servers + majority;
@@ -162,14 +163,14 @@ std::string closed_text(const ClosureResult& result) {
   if (lock.closure) text += " until " + utc_time(lock.closure->until);
   if (lock.closure && lock.servers > 1) {
     text += util::format(", on {} of {} servers", lock.closure->servers, lock.servers);
-    if (an_outage_opens(lock)) text += "; an outage of one of them opens it";
+    if (an_outage_opens(lock)) text += "; an outage of one of them opens the lock";
   }
   text += "\n";
   if (const auto& before = result.before.closure) {
     text += util::format("  it was {}\n", closure_phrase(*before));
   }
   for (const lock::Holder& run : runs_of(lock)) {
-    text += util::format("  goes on: {}\n", holder_phrase(run));
+    text += util::format("  keeps running: {}\n", holder_phrase(run));
   }
   if (lock.live_waiters > 0) text += util::format("  {} waiting\n", lock.live_waiters);
   return text;
@@ -184,7 +185,7 @@ std::string closed_text(const std::vector<ClosureResult>& results, const Selecti
     text += closed_text(result);
   }
   if (locks.patterns.empty()) return text;
-  return util::format("{}{} closed; locks that are made later are open\n", text,
+  return util::format("{}{} closed; a lock that is first used later is open\n", text,
                       closed == 1 ? "1 lock was" : util::format("{} locks were", closed));
 }
 
@@ -194,8 +195,8 @@ std::string opened_text(const std::vector<ClosureResult>& results) {
     if (result.error) continue;
     const std::string name = in_quotes(result.name.text());
     text += result.before.closure ? util::format("opened {}\n", name)
-                                  : util::format("{} is open already\n", name);
-    // If the lock was closed on such a server, it still is.
+                                  : util::format("{} is already open\n", name);
+    // If the lock was closed on a silent server, it still is.
     for (const lock::SilentServer& silent : result.after.silent) {
       text += util::format("  no answer from {}\n", util::printable(silent.server));
     }
@@ -203,7 +204,7 @@ std::string opened_text(const std::vector<ClosureResult>& results) {
   return text.empty() ? "no lock was opened\n" : text;
 }
 
-// The locks as they are now, as `status --json` has them.
+// The locks in their present state, in the form of `status --json`.
 std::string closures_json(const std::vector<ClosureResult>& results) {
   std::vector<LockView> locks;
   for (const ClosureResult& result : results) {
@@ -213,7 +214,7 @@ std::string closures_json(const std::vector<ClosureResult>& results) {
   return status_json(locks);
 }
 
-// The exit code: that of the last failure.
+// The exit code is that of the last failure.
 Report report_of(const std::vector<ClosureResult>& results, const std::string& text) {
   int code = kSuccess;
   for (const ClosureResult& result : results) {
@@ -222,16 +223,16 @@ Report report_of(const std::vector<ClosureResult>& results, const std::string& t
   return {[=] { return closures_json(results); }, [=] { return text; }, code};
 }
 
-// Who still runs under a lock that was closed; none: nobody. ErrorKind::busy if the lock is not
-// closed any more as it was: somebody may have come meanwhile.
+// The run that still holds a closed lock; nullopt: none. ErrorKind::busy if someone changed the
+// closure, because a new run may have started since.
 Result<std::optional<lock::Holder>> run_under(Session& session, ClosureResult& closed) {
   TRY(closed.after, inspect_holders(session, closed.name));
   const lock::Snapshot& lock = closed.after;
   if (!lock.closure || lock.closure->id != closed.id) {
     return Error{
         ErrorKind::busy,
-        util::format("{} is no longer closed as it was: {}; a new run may have started, so "
-                     "close it again before the work",
+        util::format("someone else changed the closure of {}: {}; a new run may have started, so "
+                     "close the lock again before you start the work",
                      in_quotes(closed.name.text()),
                      lock.closure ? closure_phrase(*lock.closure) : "it is open")};
   }
@@ -239,7 +240,7 @@ Result<std::optional<lock::Holder>> run_under(Session& session, ClosureResult& c
   return runs.empty() ? std::nullopt : std::optional(runs.front());
 }
 
-// Until nobody runs under any of them; ErrorKind::busy if somebody does then.
+// Waits until no run holds any of the locks; ErrorKind::busy if one still does after `longest`.
 Status wait_for_runs(Session& session, std::vector<ClosureResult>& results, Millis longest) {
   constexpr Millis kEvery{250};
   lock::SystemPoller poller;
@@ -251,8 +252,8 @@ Status wait_for_runs(Session& session, std::vector<ClosureResult>& results, Mill
       TRY(auto run, run_under(session, result));
       if (!run || busy) continue;
       busy = Error{ErrorKind::busy,
-                   util::format("{} is closed, and after {} (--wait) still {}; wait for longer, or "
-                                "stop this run: rlock force-unlock{} {}",
+                   util::format("{} is closed, but after {} (--wait) it is still {}; wait for "
+                                "longer, or stop this run: rlock force-unlock{} {}",
                                 in_quotes(result.name.text()), util::format_duration(longest),
                                 holder_phrase(*run), session.lock_options(),
                                 typed_name(result.name.text()))};
@@ -276,7 +277,7 @@ Result<Report> close_command(const Invocation& invocation) {
     if (!result.error) report_unused_name(session, result.name, result.before, choices);
   }
   const std::string text = closed_text(results, settings.locks);
-  // With --json there is one document: of the locks after the wait, or of what went wrong.
+  // With --json there is one document: about the locks after the wait, or about the error.
   const bool early = wait && !choices.has(Opt::json);
   Report printed{.code = early ? print_report(report_of(results, text), choices) : kSuccess};
   if (wait) TRY_STATUS(wait_for_runs(session, results, *wait));

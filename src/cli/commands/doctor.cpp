@@ -189,7 +189,7 @@ class Doctor {
     if (std::holds_alternative<redis::LocalUrl>(url)) {
       diagnoses_.back().checks.push_back(
           {"local", Grade::ok,
-           "rlock started this server and keeps it for the next run; rlock stop-local ends it"});
+           "rlock started this server and keeps it for the next run; rlock stop-local stops it"});
     }
   }
 

@@ -290,20 +290,21 @@ Finding confirming_replicas(const ServerReport& report) {
   }
   const uint64_t needed = report.use.replicas;
   if (report.replicas.size() < needed) {
-    return fail(text, util::format("--replicas {} needs {} replicas that confirm: rlock grants no "
-                                   "lock",
+    return fail(text, util::format("add replicas: no run starts until {} of them confirm its grant "
+                                   "(--replicas {})",
                                    needed, needed));
   }
   if (report.confirmed && *report.confirmed < report.use.replicas) {
     return fail(text + util::format("; only {} confirmed a write within 1s", *report.confirmed),
-                util::format("find out why the others do not answer: with --replicas {} no lock is "
-                             "granted until they do",
+                util::format("find out why the others do not answer: with --replicas {} no run "
+                             "starts until they do",
                              report.use.replicas));
   }
   if (!far.empty()) {
-    return fail(text + "; the clock of " + far,
-                "synchronise the clocks with NTP: a replica that becomes master ends leases by its "
-                "own clock");
+    return fail(
+        text + "; the clock of " + far,
+        "synchronise the clocks with NTP: if a replica becomes master, leases expire by its "
+        "clock");
   }
   if (!silent.empty()) {
     return warn(text + "; the clock of " + silent + " is unknown",
@@ -311,15 +312,16 @@ Finding confirming_replicas(const ServerReport& report) {
                 "(+time)");
   }
   if (report.replicas.size() == needed) {
-    return warn(text, util::format("with --replicas {} a failover, or a replica that is away, ends "
-                                   "all commands until {} replicas follow again: add one",
+    return warn(text, util::format("add a replica: with --replicas {}, a failover or an "
+                                   "unavailable replica stops all commands until {} replicas "
+                                   "follow again",
                                    needed, needed));
   }
   if (!report.info_field("min_slaves_good_slaves").empty()) {
     return warn(
         text + "; min-replicas-to-write is set",
-        "with --replicas it is not needed, and it refuses releases, too, while a replica is "
-        "away");
+        "remove it: with --replicas it is not needed, and it rejects even releases while a replica "
+        "is unavailable");
   }
   return ok(text);
 }
@@ -336,7 +338,7 @@ MaybeFinding replicas(const ServerReport& report) {
            field.second.find("state=online") != std::string::npos;
   });
   if (online > 0) return ok(util::format("{} online", online));
-  return warn("none is online: if this master fails, no replica will take its place",
+  return warn("none is online: if this master fails, no replica will replace it",
               "add a replica, or find out why it is not connected");
 }
 

@@ -17,12 +17,12 @@ constexpr std::pair<Cause, const char*> kRemedies[] = {
     {Cause::unknown_host, "correct the host name in the URL, or the name server"},
     {Cause::tls, "check the URL's scheme, --cert, --key and the certificate's dates"},
     {Cause::too_many_clients,
-     "close connections that nobody needs, or raise the server's maxclients"},
-    {Cause::out_of_memory, "free memory at the server, or raise its maxmemory"},
+     "close connections that are not needed, or raise the server's maxclients"},
+    {Cause::out_of_memory, "free memory on the server, or raise its maxmemory"},
     {Cause::cannot_save,
      "the server cannot save its data: read its log, and free space on its disk"},
-    {Cause::loading, "the server reads its data: wait until it has"},
-    {Cause::busy_script, "a script of another client blocks the server: end it with SCRIPT KILL"}};
+    {Cause::loading, "wait until the server has loaded its data"},
+    {Cause::busy_script, "a script of another client blocks the server: stop it with SCRIPT KILL"}};
 
 // `+config|get` for `CONFIG GET`.
 std::string acl_word(std::string_view command) {

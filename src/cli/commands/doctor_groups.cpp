@@ -93,8 +93,8 @@ MaybeFinding counting(const GroupReport& report) {
       if (error == nullptr) continue;
       Finding found = not_tested(command, *error, " at " + one.server.label());
       found.detail +=
-          ": a run does not learn which sentinels exist, and may take a majority of those that the "
-          "URL names for a majority of all";
+          ": a run does not learn which sentinels exist, and may mistake a majority of those in "
+          "the URL for a majority of all";
       if (error->kind == ErrorKind::denied) found.advice = sentinel_remedy(one.server);
       return found;
     }
@@ -113,7 +113,7 @@ MaybeFinding failover(const GroupReport& report) {
     if (error->kind == ErrorKind::denied || error->cause == Cause::missing_command) {
       return not_tested(kCommand, *error, " at " + one.server.label());
     }
-    return warn(error->text, "if the master fails now, no replica will take its place");
+    return warn(error->text, "if the master fails now, no replica will replace it");
   }
   return ok("there are enough sentinels for a failover");
 }
@@ -187,7 +187,7 @@ Check outage(const lock::LeaseMonitor::Settings& lease, Millis takes, const std:
     longer.ttl -= longer.ttl % (longer.ttl < 10min ? Millis(10s) : Millis(1min));
   }
   return {"outage", Grade::warn, text,
-          util::format("use --ttl {}, or make the failover quicker: a failover ends every run now",
+          util::format("use --ttl {}, or make the failover quicker: now a failover stops every run",
                        util::format_duration(longer.ttl))};
 }
 

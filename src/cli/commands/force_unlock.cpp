@@ -101,13 +101,13 @@ struct EffectRow {
 };
 constexpr EffectRow kEffects[] = {
     {"the lock is only in its cool-down", ""},
-    {"its holder will be asked to end",
-     "; the holder was asked to end and may overlap with the next one"},
-    {"rlock cannot end its steps: they may run beside the next holder",
-     "; rlock cannot end its steps, which may overlap with the next holder"},
-    {"its holder is not notified and may run beside the next one",
+    {"its holder will be asked to stop its command",
+     "; the holder was asked to stop its command, which may overlap with the next one"},
+    {"rlock cannot stop its steps, which may overlap with the next holder",
+     "; rlock cannot stop its steps, which may overlap with the next holder"},
+    {"its holder is not notified and may overlap with the next one",
      "; the holder is not notified and may overlap with the next one"},
-    {"its holder cannot be notified and may run beside the next one",
+    {"its holder cannot be notified and may overlap with the next one",
      "; the holder cannot be notified and may overlap with the next one"}};
 
 const EffectRow& row_of(Effect effect) {
@@ -136,11 +136,12 @@ Effect worst_effect(const std::vector<lock::Holder>& holders, redis::Format form
 
 std::string effect_text(Effect effect, lock::ForceWhen when) {
   if (effect == Effect::unsupervised && when != lock::ForceWhen::now) {
-    return "rlock cannot end its steps: the next holder waits until their process exits or the "
-           "lease ends";
+    return "rlock cannot stop its steps: the next holder waits until their process exits or the "
+           "lease expires";
   }
   if (effect == Effect::notified && when == lock::ForceWhen::now) {
-    return "the lock is freed at once: unless its holder's host is dead, two commands may overlap";
+    return "this frees the lock immediately: unless its holder's host is dead, two commands may "
+           "overlap";
   }
   return row_of(effect).asked;
 }
@@ -230,14 +231,16 @@ std::string break_result(const lock::Holder& holder, const lock::Forced& forced,
   const Effect effect = effect_on(holder, format);
   if (std::find(unconfirmed.begin(), unconfirmed.end(), holder.owner) != unconfirmed.end()) {
     return util::format(
-        "{} or in {}, when the lease ends; if its host is dead, use --now to free the lock at once",
+        "{} or in {}, when the lease expires; if the holder's host is dead, use --now to free the "
+        "lock immediately",
         effect == Effect::unsupervised
-            ? util::format("rlock cannot end its steps; the next holder starts when {} exits,",
+            ? util::format("rlock cannot stop its steps; the next holder starts when {} exits,",
                            process_of(holder))
-            : "the holder was asked to end; the next one starts when it has confirmed this,",
+            : "the holder was asked to stop its command; the next one starts when the holder has "
+              "confirmed that,",
         util::format_duration(holder.left.value_or(Millis(0))));
   }
-  return util::format("freed at once{}", row_of(effect).freed);
+  return util::format("freed immediately{}", row_of(effect).freed);
 }
 
 std::string forced_text(const ForceSettings& settings, const lock::Forced& forced,
@@ -300,7 +303,7 @@ std::string other_programs_key(const ForceSettings& settings, const Session& ses
   auto plain = session.in_format(redis::Format::plain);
   const std::string key = plain ? blocking_key_text(*plain, settings.name) : std::string();
   if (key.empty()) return key;
-  return util::format("{} is not held, and rlock breaks no key of another program: {}\n",
+  return util::format("{} is not held, and rlock does not break keys of other programs: {}\n",
                       in_quotes(settings.name.text()), key);
 }
 
@@ -317,7 +320,7 @@ Result<Report> nothing_broken(const ForceSettings& settings, Session& session,
   const std::string& name = settings.name.text();
   return not_broken(
       settings,
-      util::format("nobody holds {}, but it is {}; to open it: rlock open{} {}\n", in_quotes(name),
+      util::format("no run holds {}, but it is {}; to open it: rlock open{} {}\n", in_quotes(name),
                    closure_phrase(*seen.closure), session.lock_options(), typed_name(name)));
 }
 

@@ -29,7 +29,8 @@ std::string what_is_forgotten(const lock::ForgetCall& call) {
 Status confirm_forget(const lock::ForgetCall& call, const Session& session,
                       const Choices& choices) {
   if (choices.has(Opt::yes)) return Done{};
-  return confirm(util::format("rlock: {} will forget {}: it will be done again. Forget it? [y/N] ",
+  return confirm(util::format("rlock: {} will forget {}; a later run does it again. Forget it? "
+                              "[y/N] ",
                               util::printable(session.server()), what_is_forgotten(call)),
                  "forget " + what_is_forgotten(call));
 }

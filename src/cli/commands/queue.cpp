@@ -46,8 +46,7 @@ Status check_change(const WaiterChange& change) {
     return Done{};
   }
   return usage(util::format(
-      "{} {}: give the position in the queue, an owner id or its beginning, as rlock queue NAME "
-      "lists them",
+      "{} {}: give a position, an owner id or its beginning; rlock queue NAME lists both",
       shown_name(change.option), quoted_word(text)));
 }
 
@@ -100,7 +99,7 @@ std::string text_of(const QueueView& queue, size_t servers) {
   const std::string name = in_quotes(queue.name);
   std::string text;
   if (queue.closure) text = util::format("{} is {}\n", name, closure_phrase(*queue.closure));
-  return text + (queue.waiters.empty() ? util::format("nobody is waiting for {}\n", name)
+  return text + (queue.waiters.empty() ? util::format("no run is waiting for {}\n", name)
                                        : table_of({&queue, 1}, NameColumn::hidden, servers));
 }
 
@@ -144,7 +143,7 @@ Result<Report> list_queues(Session& session) {
   const size_t servers = session.servers();
   return Report{[=] { return queue_json({}, queues, {}, servers); },
                 [=] {
-                  return queues.empty() ? "nobody is waiting\n"
+                  return queues.empty() ? "no run is waiting\n"
                                         : table_of(queues, NameColumn::shown, servers);
                 },
                 code};
@@ -172,7 +171,7 @@ Result<std::optional<lock::Waiter>> waiter_to_change(const QueueSettings& settin
     owners.push_back(util::printable(waiters[i].owner));
   }
   return usage(util::format(
-      "{}: {} waiters have an owner id that begins with it: {}{}; give more of it, or the position",
+      "{}: the owner ids of {} waiters begin with that: {}{}; give more characters, or a position",
       settings.change->text(), waiters.size(), util::joined(owners, ", "),
       waiters.size() > kShown ? ", …" : ""));
 }
@@ -239,7 +238,7 @@ Result<Report> change_waiter(const QueueSettings& settings, Session& session,
       change_queue(settings, *waiter, owner, session, operator_note(choices.last(Opt::reason))));
   if (reply == lock::MoveReply::holds) {
     const std::string text = util::format(
-        "{} is held by {}, which is not waiting: use rlock force-unlock to break its lock",
+        "{} is held by {}, which is not waiting: to break the lock, use rlock force-unlock",
         in_quotes(name), util::printable(owner.text()));
     return failure({ErrorKind::busy, text}, {name, owner.text()});
   }

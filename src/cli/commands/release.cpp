@@ -17,19 +17,19 @@ std::string how_ended(const lock::ReleaseReply& reply) {
     case lock::OwnerEnd::removed:
       return "it was removed from the queue " + by_whom;
     case lock::OwnerEnd::cancelled:
-      return "it never held the lock: it was waiting, and has now left the queue";
+      return "it never held the lock: it was waiting, and rlock removed it from the queue";
     case lock::OwnerEnd::expired:
     case lock::OwnerEnd::released:
     case lock::OwnerEnd::unknown:
       break;
   }
-  return "its lease has ended, or it never held the lock";
+  return "its lease has expired, or it never held the lock";
 }
 
 // Refuses, because the run's command would keep running next to the next holder.
 Error held_by_run(const LeaseId& lease, const lock::Holder& run, const Session& session) {
   return {ErrorKind::busy,
-          util::format("{} at {} is {}; that run releases the lock when its command has ended; to "
+          util::format("{} at {} is {}; that run releases the lock when its command exits; to "
                        "break the lock now: rlock force-unlock{} --owner {} {}",
                        in_quotes(lease.name.text()), util::printable(session.server()),
                        holder_phrase(run), session.lock_options(), lease.owner.text(),

@@ -92,7 +92,7 @@ std::string how_lost(const lock::Lost& lost, const std::optional<lock::PutBack>&
         put_back->token.value);
   }
   bool ended = lost.how == lock::LostHow::expired || lost.how == lock::LostHow::deleted;
-  if (ended && (!put_back || lost.by)) return "its lease has ended, or it never held the lock";
+  if (ended && (!put_back || lost.by)) return "its lease has expired, or it never held the lock";
   return lost_phrase(lost);
 }
 
@@ -103,7 +103,7 @@ Error no_longer_ours(const RenewSettings& settings, const lock::Lost& lost, cons
                               names_holder ? std::nullopt : lost.by, session.server());
   bool ended = lost.how == lock::LostHow::expired || lost.how == lock::LostHow::deleted;
   if (ended && !lost.by && choices.has(Opt::token) && !settings.ttl) {
-    error.text += "; to restore it if nobody has held the lock since, add --ttl DUR";
+    error.text += "; to restore it if no other client has held the lock since, add --ttl DUR";
   }
   return error;
 }
@@ -123,7 +123,7 @@ std::string how_renewed(const RenewSettings& settings) {
   const std::string ttl = util::format_duration(settings.call.ttl);
   if (settings.left <= settings.call.ttl) return "renewed for " + ttl;
   const Millis seconds = settings.left - settings.left % Millis(1000);
-  return util::format("its lease already lasts for another {}, longer than {}: it was not changed",
+  return util::format("not changed: the lease already lasts for another {}, longer than {}",
                       util::format_duration(seconds), ttl);
 }
 
@@ -140,14 +140,14 @@ Result<Report> renew(RenewSettings& settings, const Choices& choices) {
   const auto* renewal = std::get_if<lock::Renewal>(&reply);
   if (renewal == nullptr) {
     return Error{ErrorKind::internal,
-                 "the mode of the lock has changed in the meantime: another program may have "
-                 "written to its keys; rlock status shows what they hold"};
+                 "the mode of the lock has changed since it was acquired: another program may have "
+                 "written to its keys; rlock status shows what the server stores"};
   }
   if (*renewal == lock::Renewal::put_back && !choices.has(Opt::quiet)) {
     print_message(
         util::format(
-            "{}: its lease had ended and was restored for {}; the server knows of no other holder "
-            "since",
+            "{}: the lease had expired, and rlock restored it for {}; the server knows of no other "
+            "holder since",
             in_quotes(settings.lease.name.text()), util::format_duration(settings.call.ttl)),
         Weight::notice);
   } else if (choices.has(Opt::verbose)) {

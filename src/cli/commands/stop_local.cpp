@@ -13,7 +13,7 @@ namespace {
 // For the URL `local:`, or if there is no URL.
 Result<redis::OpenOptions> local_settings(const Invocation& invocation) {
   if (!invocation.names.empty() || invocation.after_dashes) {
-    return usage("stop-local takes no NAME: it ends the server of local:, with all of its locks");
+    return usage("stop-local takes no NAME: it stops the server of local:, with all of its locks");
   }
   Choices choices = invocation.choices;
   if (!choices.has(Opt::url)) {
@@ -22,8 +22,8 @@ Result<redis::OpenOptions> local_settings(const Invocation& invocation) {
   TRY(auto settings, connection_options(choices));
   if (settings.urls.size() != 1 || !std::holds_alternative<redis::LocalUrl>(settings.urls[0])) {
     return usage(
-        "stop-local ends the server of local:, but the URL names another one; use rlock stop-local "
-        "--url local:");
+        "stop-local stops the server of local:, but the URL names another one; use rlock "
+        "stop-local --url local:");
   }
   settings.local_start = redis::LocalStart::forbidden;
   return settings;
@@ -63,7 +63,7 @@ Result<Report> stop_local_command(const Invocation& invocation) {
   if (auto session = Session::open(std::move(settings))) TRY_STATUS(check_locks_free(*session));
   TRY(const bool stopped, redis::stop_local_server(folder));
   return Report{.text = [=] {
-    return stopped ? "the server of local: has ended\n" : "no server of local: was running\n";
+    return stopped ? "stopped the server of local:\n" : "no server of local: was running\n";
   }};
 }
 

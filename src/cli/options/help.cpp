@@ -447,19 +447,20 @@ std::string exit_code_help(std::optional<int> code) {
   }
   constexpr int kSignals = 128, kMostSignals = 64;
   std::string text =
-      "the exit code of the command itself. Of rlock it comes from status -q, check and doctor "
-      "only: their --help says what it means.";
+      "the exit code of the command itself. rlock exits with it only from status -q, check and "
+      "doctor: their --help says what it means.";
   if (*code == 0) {
     text =
         "success. The command succeeded, or its work was done before (--once, --once-per, "
         "--once-within).";
   } else if (*code > kSignals && *code <= kSignals + kMostSignals) {
-    text = util::format("the command was {}, or it exited with this code itself. {}",
-                        util::killed_by(*code - kSignals),
-                        *code == kSignals + SIGKILL
-                            ? "If nobody sent KILL, the kernel may have run out of memory: look at "
-                              "its log."
-                            : "rlock dies by the same signal as the command.");
+    text =
+        util::format("the command was {}, or it exited with this code itself. {}",
+                     util::killed_by(*code - kSignals),
+                     *code == kSignals + SIGKILL
+                         ? "If no one sent KILL, the kernel may have run out of memory: read its "
+                           "log."
+                         : "rlock dies by the same signal as the command.");
   }
   wrap(out, util::format("{}: {}", *code, text), 0);
   return out;

@@ -45,11 +45,11 @@ constexpr OptionRow kOptions[] = {
     {option(Opt::nonblock, "nonblock", "", "COMING FROM FLOCK", kRun | kAcquire,
             {.group = Group::waiting, .letter = 'n', .common = true}),
      "exit with 75 immediately if the lock is busy",
-     "Use it for a job that many hosts start together and only one should run: the others skip it. "
-     "With --quiet a skip prints nothing. A host whose clock is behind may still run the job a "
-     "second time: --once-per and --once-within prevent that. If the server is unavailable, rlock "
-     "tries for 2s. With --connect-timeout 1m it skips a busy lock immediately and yet waits for "
-     "the server. This option cannot be combined with a --wait longer than 0."},
+     "For a job that many hosts start together and only one should run: the others skip it. With "
+     "--quiet a skip prints nothing. A host whose clock is behind may still run the job a second "
+     "time: --once-per and --once-within prevent that. If the server is unavailable, rlock tries "
+     "to reach it for 2s. With --connect-timeout 1m it skips a busy lock immediately and yet waits "
+     "for the server. This option cannot be combined with a --wait longer than 0."},
     {option(Opt::wait, "wait", "DUR", "A DEPLOY FROM CI", kRun | kAcquire | kClose,
             {.group = Group::waiting,
              .letter = 'w',
@@ -57,10 +57,11 @@ constexpr OptionRow kOptions[] = {
              .common = true,
              .in_file = true}),
      "wait at most DUR, then exit with 75; 0 is the same as -n",
-     "Use it if a late start is worse than none. It limits how long rlock waits for the lock and "
-     "for the server. --max-run limits how long the command runs. If the server is unavailable, "
-     "rlock tries to reach it until this time expires, at least for --connect-timeout. Without "
-     "this option it tries for 60 s. Then it exits with 69."},
+     "For a job that is better not run than run late. This option limits how long rlock waits for "
+     "the lock and for the server. --max-run limits how long the command runs. If the server is "
+     "unavailable, rlock tries to reach it until this time expires, at least for "
+     "--connect-timeout. Without this option it tries for 60 s. If no server has answered by then, "
+     "it exits with 69."},
     {option(Opt::conflict_exit_code, "conflict-exit-code", "N", "COMING FROM FLOCK",
             kRun | kAcquire,
             {.group = Group::waiting, .letter = 'E', .fallback = "75", .most = 255}),
@@ -73,12 +74,12 @@ constexpr OptionRow kOptions[] = {
      "never returns. busy=N is for a busy lock (--nonblock, --wait and --max-queue), done=N for "
      "work that was done before (--once, --once-per and --once-within), superseded=N for a run "
      "that a newer one replaces (--supersede), and failures=N for failed runs that are not "
-     "repeated (--max-failures). After superseded do not try again: the newer run does the work."},
+     "repeated (--max-failures). Do not try again after superseded: the newer run does the work."},
     {option(Opt::shell_text, "", "TEXT", "COMING FROM FLOCK", kRun,
             {.group = Group::processes, .letter = 'c', .common = true}),
      "run TEXT with $SHELL (or /bin/sh, if it is not set) instead of a COMMAND",
-     "Use it for pipes and redirections under the lock. TEXT is one word: quote it. This option "
-     "cannot be combined with a COMMAND after --."},
+     "For pipes and redirections under the lock. TEXT is one word: quote it. This option cannot be "
+     "combined with a COMMAND after --."},
     {option(Opt::ttl, "ttl", "DUR", "A HOT STANDBY", kRun | kAcquire | kRenew | kDoctor,
             {.group = Group::lease,
              .letter = 't',
@@ -91,16 +92,16 @@ constexpr OptionRow kOptions[] = {
             {.group = Group::lease}),
      "do not renew the lease: stop the command before the lease expires (after 52s of 60s), exit "
      "with 76",
-     "Use it if a command that hangs must not hold the lock for longer than one lease. Choose a "
-     "--ttl that is long enough for the command, --kill-after and a margin. To limit the command "
-     "but renew its lease, use --max-run instead."},
+     "For a command that must not hold the lock for longer than one lease, even if it hangs. "
+     "Choose a --ttl that is long enough for the command, --kill-after and a margin. To limit the "
+     "command while rlock renews the lease, use --max-run."},
     {option(Opt::max_run, "max-run", "DUR", "A JOB ONCE A DAY ON TEN HOSTS", kRun,
             {.group = Group::processes, .fallback = "none", .common = true}),
      "stop the command after DUR and exit with 124",
-     "Use it so that a command that hangs does not hold the lock forever. The time begins when the "
-     "command starts. 0 means no limit. rlock sends TERM to the command and its descendants, and "
-     "KILL when --kill-after expires. It holds the lock until all of them are gone, so rlock "
-     "itself may take longer: see rlock-guarantees(7)."},
+     "Prevents a hanging command from holding the lock forever. The time begins when the command "
+     "starts. 0 means no limit. rlock sends TERM to the command and its descendants, and KILL when "
+     "--kill-after expires. It holds the lock until all of them are gone, so rlock itself may take "
+     "longer: see rlock-guarantees(7)."},
     {option(Opt::kill_after, "kill-after", "DUR", "report: command killed while it cleans up",
             kRun | kDoctor,
             {.group = Group::processes,
@@ -108,170 +109,168 @@ constexpr OptionRow kOptions[] = {
              .fallback = "5s, or a sixth of the ttl if that is less",
              .in_file = true}),
      "time from TERM to KILL when rlock stops the command",
-     "Use it to give the command time to clean up after --max-run, a lost lease or force-unlock. "
-     "After a lost lease the time may be shorter, because rlock sends KILL before the lease can "
-     "expire on the server: a longer time needs a longer --ttl."},
+     "Gives the command time to clean up after --max-run, a lost lease or force-unlock. After a "
+     "lost lease the time may be shorter, because rlock sends KILL before the lease can expire on "
+     "the server. If the command needs longer, use a longer --ttl."},
     {option(Opt::stop_after, "stop-after", "DUR", "A HOT STANDBY", kRun,
             {.group = Group::processes, .fallback = "none"}),
-     "after a TERM to rlock, kill what runs for longer than DUR",
+     "after a TERM to rlock, kill the command if it runs for longer than DUR",
      "For a command that may ignore TERM or clean up for too long. The time begins when another "
      "process sends TERM, INT or QUIT to rlock, which passes it on. rlock then kills the command "
      "and everything that it started, and releases the lock. Without this option it waits until "
-     "the command exits. Under systemd, use less than TimeoutStopSec=, after which the lock would "
-     "stay locked until its lease expires. 0 means no limit."},
+     "the command exits. Under systemd, use less than TimeoutStopSec=: after that time systemd "
+     "kills rlock, and the lock stays held until its lease expires. 0 means no limit."},
     {option(Opt::on_lost, "on-lost", "terminate|ignore",
             "report: long job killed because the server failed", kRun,
             {.group = Group::lease, .fallback = "terminate"}),
      "if the lease is lost: terminate the command, or ignore the loss and print a warning",
-     "With ignore, another run may hold the lock while this command still runs. Use it only if "
-     "that is harmless, or if the resource checks RLOCK_TOKEN: see rlock-guarantees(7)."},
+     "With ignore, another run may hold the lock while this command still runs. Choose ignore only "
+     "if that is harmless, or if the resource checks RLOCK_TOKEN: see rlock-guarantees(7)."},
     {option(Opt::min_hold, "min-hold", "DUR", "AT MOST THREE STARTS AN HOUR", kRun | kAcquire,
             {.group = Group::lease, .fallback = "0"}),
      "keep the lock for at least DUR, even if the command exits sooner",
-     "Use it with --nonblock for a job that many hosts start by their clocks: a host whose clock "
-     "is behind, or that starts after a quick job is done, then finds the lock busy. It also "
-     "applies if the command fails or its host dies, but not if the command cannot be executed. "
-     "rlock status shows that the lock is in its cool-down. force-unlock ends the cool-down."},
+     "For a quick job that many hosts start by their clocks, together with --nonblock: a host "
+     "whose clock is behind, or that starts after the job is done, then still finds the lock busy. "
+     "This cool-down also applies if the command fails or its host dies, but not if the command "
+     "cannot be executed. rlock status shows the cool-down, and force-unlock cancels it."},
     {option(Opt::slots, "slots", "N", "A POOL OF FOUR TEST DATABASES", kRun | kAcquire,
             {.group = Group::lease, .fallback = "1", .common = true, .least = 1, .most = 1024}),
      "allow up to N holders; if they disagree, the smallest N applies",
-     "Use it to limit how many instances of a job run at the same time. Give the same N "
-     "everywhere, at most 1024. The command finds in RLOCK_SLOT which one it is: a number from 1 "
-     "to N that no other live holder has. This option cannot be combined with --shared, several "
-     "servers or another --format."},
+     "Limits how many instances of a job run at the same time. Give the same N everywhere, at most "
+     "1024. The command finds its slot in RLOCK_SLOT: a number from 1 to N that no other live "
+     "holder has. This option cannot be combined with --shared, several servers or another "
+     "--format."},
     {option(Opt::shared, "shared", "", "FREEZE OF AN ENVIRONMENT", kRun | kAcquire,
             {.group = Group::lease, .letter = 's', .common = true}),
-     "take a shared lock: any number of shared holders, but no exclusive one",
-     "Use it for readers that may run at the same time. A writer acquires the lock without this "
-     "option. Waiters get the lock in order, so later readers do not overtake a waiting writer. "
-     "The restrictions of --slots apply."},
+     "acquire the lock as shared: any number of shared holders, but no exclusive one",
+     "For readers that may run at the same time. Writers acquire the lock without this option. "
+     "Waiters acquire it in order, so later readers do not overtake a waiting writer. The "
+     "restrictions of --slots apply."},
     {option(Opt::max_queue, "max-queue", "N", "report: runs pile up behind a slow one",
             kRun | kAcquire, {.group = Group::waiting, .fallback = "none", .most = UINT32_MAX}),
      "exit with 75 immediately if N runs are already waiting",
-     "Use it so that runs do not pile up behind a slow one: with 1, a single run waits and all "
-     "later ones exit."},
+     "Keeps runs from piling up behind a slow one. With 1, a single run waits and all later ones "
+     "exit."},
     {option(Opt::once, "once", "KEY", "A MIGRATION THAT ONE REPLICA DOES", kRun | kForget,
             {.group = Group::once, .common = true}),
      "skip the command and exit with 0 if a run of NAME with this KEY has succeeded",
-     "Use it for work that several processes start, such as a migration at the start of each "
-     "replica: one runs it, and the others wait and then continue. KEY identifies the work, for "
-     "example a commit: 1 to 200 bytes. An empty KEY is an error, because it is what a variable "
-     "that is not set expands to. The server keeps a KEY for 30 days after a run last asked for "
-     "it, and 1,000 of them for each lock. See rlock-guarantees(7)."},
+     "For work that several processes start, such as a migration at the start of each replica: one "
+     "runs it, and the others wait and then continue. KEY identifies the work, for example a "
+     "commit: 1 to 200 bytes. An empty KEY is an error, because a variable that is not set expands "
+     "to one. The server keeps a KEY for 30 days after a run last asked for it, and at most 1,000 "
+     "of them for each lock. See rlock-guarantees(7)."},
     {option(Opt::once_per, "once-per", "minute|15m|hour|6h|day|week|month",
             "A JOB ONCE A DAY ON TEN HOSTS", kRun,
             {.group = Group::once, .common = true, .examples = true}),
      "run the command once in each calendar period; otherwise exit with 0",
-     "Use it in the crontab of several hosts. What counts is the period in which a host begins to "
-     "ask: for the day, the week (from Monday) and the month by the local date of the host, for "
-     "all others by UTC. In addition to the names it takes each duration that divides a day, such "
-     "as 15m or 6h. These begin at midnight in UTC. cron starts jobs by the same clock, so that "
-     "hosts whose clocks differ by some seconds still mean the same period. For day, week and "
-     "month all hosts need the same time zone: a run that finds its work done by a host with "
-     "another one prints a warning. See rlock-guarantees(7)."},
+     "For a crontab line on several hosts. The period is that in which a host begins to ask for "
+     "the lock: day, week (from Monday) and month by the local date of the host, all others by "
+     "UTC. A duration must divide a day, as 15m and 6h do. Such periods begin at midnight in UTC. "
+     "cron starts jobs by the same clock, so hosts whose clocks differ by some seconds still agree "
+     "on the period. For day, week and month all hosts need the same time zone: a run that finds "
+     "its work done by a host with another one prints a warning. See rlock-guarantees(7)."},
     {option(Opt::once_within, "once-within", "DUR", "A JOB ONCE A DAY ON TEN HOSTS", kRun,
             {.group = Group::once, .least = 1, .most = 366 * kDay}),
      "skip the command and exit with 0 if a run of NAME succeeded within DUR",
-     "A run counts if it began to ask less than DUR before this one, or was granted the lock after "
-     "this one began to ask. Use it for timers without a calendar, with jitter, or that start "
-     "late: take half of the period of the timer. The clocks of the hosts do not matter. At most "
-     "366d. See rlock-guarantees(7)."},
+     "For timers that have no calendar, have jitter or start late: choose half of the timer's "
+     "period, at most 366d. A run counts if it began to ask for the lock less than DUR before this "
+     "one, or was granted the lock after this one began to ask. The clocks of the hosts do not "
+     "matter. See rlock-guarantees(7)."},
     {option(Opt::max_failures, "max-failures", "N", "A JOB THAT CATCHES UP, AS WITH ANACRON", kRun,
             {.group = Group::once, .fallback = "none", .least = 1, .most = UINT32_MAX}),
      "with --once, --once-per or --once-within: after N failed runs, exit with 75",
-     "Without it each waiter tries in its turn what the run before it failed to do. The failures "
-     "of runs with this option are counted since the last success, of this KEY or in this period. "
-     "rlock does not count a command that could not be started, a command that returned 0 after "
-     "rlock was asked to stop, or a run whose lock an operator broke."},
+     "Without this option each waiter in turn retries what the run before it failed to do. rlock "
+     "counts the failures of runs with this option since the last success with this KEY or in this "
+     "period. rlock does not count a command that could not be started, a command that returned 0 "
+     "after rlock was asked to stop, or a run whose lock an operator broke."},
     {option(Opt::supersede, "supersede", "N", "A DEPLOY FROM CI", kRun | kAcquire,
             {.group = Group::waiting, .value_optional = true, .most = kGreatestToken}),
      "among waiters with this option keep only the newest (the greatest N); the others exit with "
      "75",
-     "Use it for deploys: after a long one the newest commit is deployed, and those in between are "
-     "left out. N is a number that grows, such as the number of the pipeline, so that an old "
-     "deploy that is tried again does not win, even if no run waits: the server remembers the "
-     "greatest N that was granted the lock for 30 days, or until rlock forget NAME. An N that "
-     "equals the greatest one runs again, so that a deploy can be repeated. Without N the latest "
-     "to arrive is the newest. The newer run takes over the position of the run that it replaces. "
-     "It never affects the current holder. With --nonblock it replaces no waiter. This option "
-     "works with one server only."},
+     "For deploys: after a long deploy, only the newest commit is deployed, and those in between "
+     "are left out. N is a number that grows, such as the pipeline number. It keeps a retried old "
+     "deploy from winning, even if no run is waiting, because the server remembers the greatest N "
+     "that was granted the lock: for 30 days, or until rlock forget NAME. A run with that same N "
+     "may run again, so you can repeat a deploy. Without N, the latest run to arrive is the "
+     "newest. A newer run takes over the position of the run that it replaces. It never affects "
+     "the current holder, and with --nonblock it replaces no waiter. This option works with one "
+     "server only."},
     {option(Opt::while_closed, "while-closed", "", "FREEZE OF AN ENVIRONMENT", kRun | kAcquire,
             {.group = Group::waiting}),
      "acquire the lock even if it is closed (rlock close)",
-     "Use it for what must run during a freeze, such as a fix. While the lock is closed such a run "
-     "waits only for the holder, and for runs with this option that came before it. This option "
-     "works with one server only. See rlock close."},
+     "For work that must run during a freeze, such as a fix. While the lock is closed, such a run "
+     "waits only for current holders, and for earlier runs with this option. This option works "
+     "with one server only. See rlock close."},
     {option(Opt::urgent, "urgent", "DUR", "report: urgent fix waits behind routine jobs",
             kRun | kAcquire,
             {.group = Group::waiting, .value_optional = true, .least = 1, .most = kDay}),
      "queue as if this run had arrived DUR earlier (1h without DUR, at most 24h)",
-     "Use it for what should not stand behind the usual work, such as an urgent fix. An ordinary "
-     "waiter is overtaken only by urgent ones that came at most DUR after it, so that no run waits "
-     "forever. It never affects the current holder. With --supersede it needs that option's N."},
+     "For work that should not wait behind routine runs, such as an urgent fix. An ordinary waiter "
+     "is overtaken only by urgent runs that arrive at most DUR after it, so no run waits forever. "
+     "This option never affects the current holder. Together with --supersede it needs a number "
+     "there: --supersede=N."},
     {option(Opt::wait_descendants, "wait-descendants", "", "COMING FROM FLOCK", kRun,
             {.group = Group::processes, .common = true}),
      "hold the lock until every process that the command started has exited",
-     "Use it for a command that returns before its work is done. Without this option rlock "
-     "releases the lock when the command itself has exited, and leftover processes keep running "
-     "without the lock."},
+     "For a command that returns before its work is done. Without this option rlock releases the "
+     "lock when the command itself exits, and leftover processes keep running without the lock."},
     {option(Opt::contain, "contain", "user", "A JOB ONCE A DAY ON TEN HOSTS", kRun,
             {.group = Group::processes, .value_optional = true, .in_file = true}),
-     "run the command in a pid namespace of its own; the kernel kills everything in it when the "
-     "run is over. =user: in a user namespace, too",
-     "Then nothing outlives the run: no process of root, no storm of forks, nothing that a "
-     "debugger holds, no daemon, and nothing if rlock and its guard are killed at the same "
-     "instant. What the command leaves behind is killed before the lock is released. Processes in "
-     "the namespace have numbers of their own, even in what they print, and see no others in "
-     "/proc. What they mount is not visible outside. This needs root (CAP_SYS_ADMIN). A user who "
-     "is not root gives --contain=user: in a user namespace files of all other users appear to "
-     "belong to nobody, ambient capabilities and supplementary groups are lost, and sudo and other "
-     "set-user-ID programs do not work. Do not use it for a backup, which would record the wrong "
-     "owners. rlock doctor says which of the two works. If your choice does not, rlock exits with "
-     "71 before it asks for the lock."},
+     "run the command in its own pid namespace; the kernel kills everything in it when the run is "
+     "over. =user: in a user namespace, too",
+     "For a command of which no process may outlive the run: no process of root, no fork storm, no "
+     "process under a debugger and no daemon, even if rlock and its guard are killed at the same "
+     "instant. rlock kills leftover processes before it releases the lock. Processes in the "
+     "namespace have their own pids, also in their output, and see no other processes in /proc. "
+     "Their mounts are not visible outside. --contain needs root (CAP_SYS_ADMIN). Without root, "
+     "use --contain=user: in a user namespace, files of all other users appear to belong to "
+     "nobody, ambient capabilities and supplementary groups are lost, and sudo and other "
+     "set-user-ID programs do not work. Do not use =user for a backup, which would record the "
+     "wrong owners. rlock doctor says which of the two works on this host. If your choice does "
+     "not, rlock exits with 71 before it asks for the lock."},
     {option(Opt::format, "format", "native|plain|redisson", "COMING FROM SET NX EX",
             kRun | kAcquire | kRenew | kRelease | kStatus | kWatch | kForce,
             {.group = Group::storage, .fallback = "native"}),
      "how the lock is stored: as rlock does (native); as redsync, redis-py and node-redlock do "
      "(plain); or as Redisson does (redisson). With plain and redisson, NAME is the key itself",
-     "Use plain or redisson to share a lock with a program that uses one of these libraries. Such "
+     "To share a lock with a program that uses one of these libraries, use plain or redisson. Such "
      "locks have no queue and no fencing token, and several options do not work with them: see "
      "rlock-formats(7)."},
     {option(Opt::fail_open, "fail-open", "DUR", "report: backup skipped because the server failed",
             kRun, {.group = Group::waiting, .value_optional = true, .in_file = true, .least = 1}),
      "if no server answers for DUR, warn and run the command without the lock",
-     "Use it only if running the job twice does less harm than not running it. Without DUR rlock "
-     "decides after --connect-timeout, whatever --wait says. The command then finds RLOCK_UNLOCKED "
-     "in its environment instead of RLOCK_TOKEN. A server that rejects the login or is not ready "
-     "has answered, so the command does not run, nor does it for an error in the configuration: "
+     "Only for a job that is better run twice than not at all. Without DUR rlock decides after "
+     "--connect-timeout, whatever --wait says. The command then finds RLOCK_UNLOCKED in its "
+     "environment instead of RLOCK_TOKEN. If a server rejects the login or is not ready, it has "
+     "answered, so the command does not run. Neither does it after an error in the configuration: "
      "see EXIT STATUS, 69."},
     {option(Opt::hide_command, "hide-command", "", "report: secrets in the stored command line",
             kRun | kAcquire, {.group = Group::output, .in_file = true}),
      "do not store the command line; status shows its first 200 bytes to others",
-     "Use it if the arguments contain something that others must not see. rlock still stores host, "
-     "user and pid."},
+     "For a command whose arguments others must not see. rlock still stores host, user and pid."},
     {option(Opt::renew_while, "renew-while", "PID", "A BLOCK OF A SCRIPT", kAcquire,
             {.group = Group::lease, .common = true, .least = 1, .most = INT32_MAX}),
      "renew the lease in the background while the process PID lives, then release the lock",
-     "Use it so that a script that dies does not keep the lock, and for steps of unknown duration. "
-     "--ttl is then the lease that the background process renews, 60s by default."},
+     "For steps of unknown duration. If the script dies, it does not keep the lock. --ttl is then "
+     "the lease that the background process renews, 60s by default."},
     {option(Opt::event_log, "event-log", "FILE", "THE EVENT LOG", kRun,
             {.group = Group::output, .in_file = true}),
      "append one JSON line to FILE for each event",
-     "Use it for logs and monitoring, since run has no --json. Several runs may share one file. If "
-     "it cannot be opened or written, rlock prints a warning, and the command runs. See "
+     "For logs and monitoring, because run has no --json. Several runs may share one file. If "
+     "rlock cannot open or write it, rlock prints a warning, and the command still runs. See "
      "rlock-formats(7)."},
     {option(Opt::report, "report", "", "report: cron mails too much, or nothing", kRun,
             {.group = Group::output, .in_file = true}),
      "print one line if the command fails, even with --quiet",
-     "Use it with -q in a crontab, for a job that is silent unless it fails: then cron mails only "
-     "failures, and names the host, how the command exited and how long it ran. If rlock stopped "
-     "the command, or the lock was lost, rlock prints a line even without this option."},
+     "For a crontab job that is silent unless it fails, together with -q: cron then mails only "
+     "failures, with the host, how the command exited and how long it ran. If rlock stopped the "
+     "command, or the lock was lost, rlock prints a line even without this option."},
     {option(Opt::history_rows, "history", "N", "report: a lock for each of 100,000 records", kRun,
             {.group = Group::storage, .fallback = "100", .in_file = true, .most = 1000}),
      "keep N rows (0-1000) of NAME's history from this run on",
-     "Use a small number if there are very many names, or if a lock is used every second, and 0 if "
-     "the history must not list the runs. The last run decides. The counters of metrics, and the "
-     "last success and failure in status and check, do not depend on it."},
+     "Use a small number if you have very many names, or a lock that is used every second, and 0 "
+     "to keep runs out of the history. The latest run decides. The counters of metrics, and the "
+     "last success and failure in status and check, do not depend on this option."},
 
     // ---- of the commands that show locks or change a held one ----
 
@@ -288,23 +287,24 @@ constexpr OptionRow kOptions[] = {
      "or --token."},
     {option(Opt::now, "now", "", "A LOCK IS STUCK AT 3 A.M.", kForce, {.common = true}),
      "free the lock immediately: the old and the next command may overlap",
-     "Use it only if you know that the holder's host is dead, or if an overlap does no harm. "
-     "Without it the next holder starts when the old one has confirmed that its command has "
-     "exited, or when the lease expires."},
+     "Use it only if you know that the holder's host is dead, or if an overlap is harmless. "
+     "Without this option the next holder starts when the old one has confirmed that its command "
+     "has exited, or when the lease expires."},
     {option(Opt::remove, "remove", "OWNER", "report: waiter that nobody needs any more", kQueue,
             {.common = true}),
      "remove this waiter: its owner id, the first characters of it, or its position",
-     "Its rlock exits with 75 and reports who removed it. The listing shows positions and owner "
-     "ids. A number of up to six digits is a position. If several owner ids begin with OWNER, "
-     "rlock removes none and exits with 64. Queues move: in a script, use the owner id. If the "
-     "owner holds the lock by now, rlock does not remove it and exits with 75: use force-unlock."},
+     "The waiter's rlock exits with 75 and reports who removed it. The listing shows positions and "
+     "owner ids. A number of up to six digits is a position. If several owner ids begin with "
+     "OWNER, rlock removes none and exits with 64. Positions change as the queue moves, so use the "
+     "owner id in a script. If the owner holds the lock already, rlock does not remove it and "
+     "exits with 75: use force-unlock."},
     {option(Opt::first, "first", "OWNER", "report: urgent fix waits behind routine jobs", kQueue,
             {.common = true}),
      "move this waiter to the front: its owner id, the first characters of it, or its position",
-     "Use it for a run that cannot wait. A later run can ask for such a position itself with "
-     "--urgent. The listing and the history of its run show who moved it. It never affects the "
-     "current holder, and while the lock is closed the waiter still waits until the lock opens. "
-     "OWNER as for --remove. This option works with one server only."},
+     "For a run that cannot wait. A later run can ask for such a position itself with --urgent. "
+     "The listing and the history show who moved the waiter. This option never affects the current "
+     "holder, and while the lock is closed the waiter still waits until the lock opens. OWNER is "
+     "as for --remove. This option works with one server only."},
     {option(Opt::runs, "runs", "N", "report: what did the last nights do", kHistory,
             {.letter = 'n', .fallback = "20", .common = true, .least = 1, .most = 1'000'000}),
      "how many runs to show",
@@ -313,45 +313,44 @@ constexpr OptionRow kOptions[] = {
     {option(Opt::yes, "yes", "", "report: unlock from a script", kForce | kForget,
             {.common = true}),
      "do not ask for confirmation; required when not on a terminal",
-     "Use it in scripts, preferably with --owner or --token, so that the script breaks only the "
-     "hold that it has checked."},
+     "For scripts. Add --owner or --token, so that the script breaks only the lock of the holder "
+     "that it has checked."},
     {option(Opt::strict, "strict", "", "report: script that sets up a server", kDoctor,
             {.common = true}),
-     "exit with 1 for a warning, too",
-     "Use it in monitoring, and in scripts that set up a new server."},
+     "exit with 1 for a warning, too", "For monitoring, and for scripts that set up a new server."},
     {option(Opt::output, "output", "FILE", "ALERTS", kMetrics, {.common = true}),
-     "write to FILE, which is replaced as a whole",
-     "Use it for a collector that reads FILE. rlock writes a new file and renames it, so that no "
-     "program reads half of it. rlock refuses FILE if it exists and is not a regular file. If the "
-     "server does not answer, FILE says rlock_up 0."},
+     "write to FILE, replacing it as a whole",
+     "For a collector that reads FILE. rlock writes a new file and renames it, so that no program "
+     "reads half of it. rlock refuses FILE if it exists and is not a regular file. If the server "
+     "does not answer, FILE says rlock_up 0."},
     {option(Opt::within, "within", "DUR", "ALERTS", kCheck, {.common = true}),
-     "exit with 2 unless a run succeeded within this time",
-     "Use somewhat more than the time between two runs and the length of a run: 26h for a job that "
-     "runs each night."},
+     "exit with 2 unless a run succeeded within DUR",
+     "Use somewhat more than the time between two runs plus the length of a run, for example 26h "
+     "for a job that runs each night."},
     {option(Opt::max_held, "max-held", "DUR", "ALERTS", kCheck, {.common = true}),
-     "exit with 1 if a run has held the lock for longer",
-     "Use it to notice a command that hangs. To end it, use run --max-run."},
+     "exit with 1 if a run has held the lock for longer than DUR",
+     "Detects a command that hangs. To stop such a command, use run --max-run."},
     {option(Opt::max_wait, "max-wait", "DUR", "ALERTS", kCheck, {.common = true}),
-     "exit with 1 if a run has waited for longer",
-     "Use it to notice that runs come faster than they end."},
+     "exit with 1 if a run has waited for longer than DUR",
+     "Detects that runs arrive faster than they finish."},
     {option(Opt::max_waiters, "max-waiters", "N", "ALERTS", kCheck,
             {.common = true, .most = UINT32_MAX}),
-     "exit with 1 if more than N wait",
-     "Use it to notice a queue that grows. To limit the queue, use run --max-queue."},
+     "exit with 1 if more than N runs are waiting",
+     "Detects a queue that grows. To limit the queue, use run --max-queue."},
     {option(Opt::critical, "critical", "", "ALERTS", kCheck, {.common = true}),
-     "exit with 2 where it would exit with 1",
-     "Use it for a job whose failure needs immediate attention."},
+     "exit with 2 instead of 1", "For a job whose failure needs immediate attention."},
     {option(Opt::closed_for, "for", "DUR", "FREEZE OF AN ENVIRONMENT", kClose, {.common = true}),
-     "open the lock again after this time, at most 30d", "This option or --until is required."},
+     "open the lock again after DUR, at most 30d", "This option or --until is required."},
     {option(Opt::until, "until", "TIME", "FREEZE OF AN ENVIRONMENT", kClose, {.common = true}),
-     "open the lock again at this time: 18:00, 2026-11-24T06:00 or, in UTC, 2026-11-24T06:00:00Z",
-     "A time of day is the next one. Without Z the time is local. At most 30 days."},
+     "open the lock again at TIME: 18:00, 2026-11-24T06:00 or, in UTC, 2026-11-24T06:00:00Z",
+     "A time without a date means its next occurrence. A time without Z is local. The lock can "
+     "stay closed for at most 30 days."},
     {option(Opt::reason, "reason", "TEXT", "FREEZE OF AN ENVIRONMENT",
             kRun | kAcquire | kQueue | kForce | kClose | kOpen,
             {.group = Group::output, .common = true, .in_file = true}),
      "free text shown to others in status, queue and messages",
-     "Use it to say why the lock is held, such as the name of a release or the number of a ticket. "
-     "It must not contain a secret."},
+     "Say why the lock is held: give the name of a release or the number of a ticket, for example. "
+     "TEXT must not contain a secret."},
 
     // ---- which server, how to reach it, what to print ----
 
@@ -366,7 +365,7 @@ constexpr OptionRow kOptions[] = {
     {general(Opt::user, "user", "NAME", "report: an ACL user for each program",
              {.environment = "RLOCK_USER", .in_file = true}),
      "ACL user, instead of the one in the URL",
-     "ACCESS lists the permissions that this user needs."},
+     "ACCESS in rlock(1) lists the permissions that this user needs."},
     {general(Opt::password, "password", "TEXT", "A KUBERNETES CRONJOB",
              {.environment = "RLOCK_PASSWORD, REDISCLI_AUTH", .in_file = true}, 0),
      "the password itself"},
@@ -374,23 +373,24 @@ constexpr OptionRow kOptions[] = {
              {.environment = "RLOCK_PASSWORD_FILE", .in_file = true}),
      "read the password from FILE each time rlock connects (RLOCK_PASSWORD contains the password "
      "itself)",
-     "Use it for a password that is mounted into a container or changes while rlock runs. rlock "
-     "does not use FILE if other users can write to it. RLOCK_PASSWORD or REDISCLI_AUTH in the "
-     "environment contain the password itself. Use only one of RLOCK_PASSWORD and "
-     "RLOCK_PASSWORD_FILE. This option cannot be combined with --password-command."},
+     "For a password that is mounted into a container or changes while rlock runs. rlock does not "
+     "use FILE if other users can write to it. RLOCK_PASSWORD and REDISCLI_AUTH in the environment "
+     "contain the password itself. Use only one of RLOCK_PASSWORD and RLOCK_PASSWORD_FILE. This "
+     "option cannot be combined with --password-command."},
     {general(Opt::password_command, "password-command", "CMD",
              "report: password from a vault that changes", {.in_file = true}),
      "run CMD with /bin/sh; the first line that it prints is the password",
-     "Use it for a password that a vault or a cloud service issues. Do not write a password into "
-     "CMD: the list of processes and rlock config show it."},
+     "For a password that a vault or a cloud service issues. Do not write a password into CMD: the "
+     "list of processes and rlock config show it."},
     {general(Opt::cacert, "cacert", "FILE", "report: server with a private CA",
              {.environment = "RLOCK_CACERT", .in_file = true}),
      "TLS: trust the CA certificates in FILE, instead of the system's",
-     "Use it for a server whose certificate a private certificate authority (CA) has signed. For a "
-     "folder of CA certificates that openssl rehash has prepared, set SSL_CERT_DIR."},
+     "For a server whose certificate a private certificate authority (CA) has signed. If you have "
+     "a folder of CA certificates that openssl rehash has prepared, set SSL_CERT_DIR instead."},
     {general(Opt::cert, "cert", "FILE", "report: server that requires client certificates",
              {.environment = "RLOCK_CERT", .in_file = true}),
-     "TLS: client certificate to present", "Use it if the server requires one (tls-auth-clients)."},
+     "TLS: client certificate to present",
+     "For a server that requires client certificates (tls-auth-clients)."},
     {general(Opt::key, "key", "FILE", "report: server that requires client certificates",
              {.fallback = "the FILE of --cert", .environment = "RLOCK_KEY", .in_file = true}),
      "TLS: private key of the client certificate",
@@ -398,7 +398,7 @@ constexpr OptionRow kOptions[] = {
     {general(Opt::sni, "sni", "NAME", "report: TLS through a tunnel",
              {.fallback = "the URL's host", .environment = "RLOCK_SNI", .in_file = true}),
      "TLS: name to request from the server and to verify in its certificate",
-     "Use it behind a tunnel, or for servers that share one certificate."},
+     "For a server behind a tunnel, or for servers that share one certificate."},
     {general(Opt::insecure, "insecure", "", "report: trial of a server without a CA",
              {.environment = "RLOCK_INSECURE", .in_file = true}),
      "TLS: do not verify the server's certificate (prints a warning)",
@@ -407,29 +407,30 @@ constexpr OptionRow kOptions[] = {
      "has no effect together with this option."},
     {general(Opt::prefix, "prefix", "TEXT", "report: several teams share one server",
              {.fallback = "rlock:", .environment = "RLOCK_PREFIX", .in_file = true}),
-     "prefix of the keys at the server",
-     "Use it to keep the locks of several teams or stages apart on one server: locks with "
-     "different prefixes do not exclude each other. { and } are not allowed. The ACL rule under "
-     "ACCESS must allow the prefix."},
+     "prefix of the keys on the server",
+     "Keeps the locks of several teams or stages apart on one server: locks with different "
+     "prefixes do not exclude each other. { and } are not allowed. The ACL rule of the server must "
+     "allow the prefix: see ACCESS in rlock(1)."},
     {general(Opt::connect_timeout, "connect-timeout", "DUR",
              "report: distant server, slow name lookup",
              {.fallback = "2s", .in_file = true, .least = 1}),
      "time limit to reach one server: DNS, connect, TLS and login",
-     "Use a longer time for distant servers, and with -n and the commands that look at locks or "
-     "change them: they try for so long to reach the server, and then exit with 69. A run that "
-     "waits tries again and again until --wait expires."},
+     "Use a longer time for distant servers. With -n, and for the commands that show or change "
+     "locks, it is also how long rlock tries to reach the server before it exits with 69. A run "
+     "that waits tries again and again until --wait expires."},
     {general(Opt::replicas, "replicas", "N", "report: failover forgot a lock",
              {.fallback = "0", .in_file = true, .most = 100},
              kRun | kAcquire | kRenew | kRelease | kDoctor),
      "a grant, a renewal and a release count once N replicas have confirmed them",
-     "Use it if a failover must not forget a grant: a lock that is granted is still held after a "
-     "failover to a replica that confirmed it. If too few replicas confirm a grant, rlock keeps "
-     "it, and starts the command once they do. After 60 s, or when --wait expires, it exits with "
-     "69. A renewal that they do not confirm has failed, so the runs of a master that is cut off "
-     "from its replicas stop. All runs of NAME must have this option: set it in rlock.toml. N "
-     "should be one less than the number of replicas: a failover, or an unavailable replica, then "
-     "stops no run. doctor checks it. See rlock-guarantees(7), in particular for replicas that "
-     "never become master. It cannot be used with several servers, local: or --format."},
+     "For a lock that must survive a failover: a lock that was granted is still held after a "
+     "failover to a replica that confirmed the grant. If too few replicas confirm a grant, rlock "
+     "keeps the lock and starts the command once they do. After 60 s, or when --wait expires, it "
+     "exits with 69. A renewal that they do not confirm has failed, so runs stop if their master "
+     "is cut off from its replicas. All runs of NAME must have this option: set it in rlock.toml. "
+     "N should be one less than the number of replicas: a failover, or an unavailable replica, "
+     "then stops no run. rlock doctor checks this. See rlock-guarantees(7), in particular for "
+     "replicas that never become master. This option cannot be used with several servers, local: "
+     "or --format."},
     {general(Opt::config, "config", "FILE", "report: two servers used by one host",
              {.environment = "RLOCK_CONFIG"}),
      "read only this configuration file, instead of rlock/rlock.toml in ~/.config or /etc",
@@ -437,19 +438,19 @@ constexpr OptionRow kOptions[] = {
     {general(Opt::json, "json", "", "A POOL OF FOUR TEST DATABASES", {.common = true},
              kEveryCommand & ~(kRun | kMetrics | kCheck | kStopLocal)),
      "print JSON on standard output",
-     "Use it in scripts: later versions may add fields, but do not remove any. rlock also prints "
-     "errors as JSON on standard output, in addition to the message on standard error. "
-     "rlock-formats(7) says where the schemas are. run does not have this option, because standard "
-     "output "
-     "belongs to the command: use --event-log."},
+     "For scripts: later versions may add fields, but do not remove any. rlock also prints errors "
+     "as JSON on standard output, in addition to the message on standard error. rlock-formats(7) "
+     "says where the schemas are. run does not have this option, because standard output belongs "
+     "to the command: use --event-log."},
     {general(Opt::quiet, "quiet", "", "A JOB ONCE A DAY ON TEN HOSTS",
              {.letter = 'q', .common = true}),
      "print only errors",
-     "With run, a busy lock is not an error: use it in a crontab, because cron mails any output. "
-     "With status it suppresses the listing, and the exit code shows whether the lock is held."},
+     "For a crontab, because cron mails any output. With run, a busy lock is not an error. With "
+     "status this option suppresses the listing, and the exit code shows whether the lock is "
+     "held."},
     {general(Opt::verbose, "verbose", "", "report: what does the run wait for", {.letter = 'v'}),
      "report each step on standard error, with the time",
-     "Use it to see what rlock waits for, and when it acquires, renews and releases the lock."},
+     "Shows what rlock waits for, and when it acquires, renews and releases the lock."},
     {general(Opt::help, "help", "", "report: which option does what",
              {.letter = 'h', .common = true}),
      "print help: -h in short, --help in full",
@@ -471,41 +472,41 @@ struct PerCommandText {
 constexpr PerCommandText kPerCommandTexts[] = {
     {{Opt::ttl, kRun, "60s"},
      "length of the lease, at least 1s; rlock renews the lease while the command runs",
-     "rlock renews it every 10s, or after each third of it if that is less. With a shorter lease "
-     "the lock is free sooner if this host dies. With a longer one the command survives a longer "
-     "outage of the server. With 60s it survives every outage of up to 40s, for example a failover "
-     "of Sentinel with the default down-after-milliseconds, and with 5m of up to 4m38s: that is "
-     "the lease without the time between two renewals, --kill-after and a margin. With several "
-     "servers the maximum is 60s."},
+     "rlock renews the lease every 10s, or after each third of it if that is less. With a shorter "
+     "lease the lock is free sooner if this host dies. With a longer lease the command survives a "
+     "longer server outage: with 60s every outage of up to 40s, for example a Sentinel failover "
+     "with the default down-after-milliseconds, and with 5m of up to 4m38s. That is the lease "
+     "without the time between two renewals, --kill-after and a margin. With several servers the "
+     "maximum is 60s."},
     {{Opt::ttl, kAcquire, "none; with --renew-while 60s"},
      "length of the lease, at least 1s: longer than the steps take from one rlock renew to the "
      "next",
      "This option is required without --renew-while. If a script dies between its steps, the lock "
      "stays held for the rest of the lease. With several servers the maximum is 60s."},
     {{Opt::ttl, kDoctor, "60s"},
-     "length of the lease of the runs for which the servers are checked",
+     "length of the lease of the runs for which doctor checks the servers",
      "rlock doctor compares which outage such a run survives with the time that Sentinel or a "
      "Cluster takes to replace a master."},
     {{Opt::kill_after, kDoctor, "5s, or a sixth of the ttl if that is less"},
      "time from TERM to KILL of these runs",
-     "A longer one leaves less of the lease for an outage."},
+     "A longer time leaves less of the lease for an outage."},
     {{Opt::ttl, kRenew, "its previous length"},
      "length of the lease from now on, at least 1s",
-     "rlock never shortens a lease: if more than this is left, the lease stays as it is. This "
+     "rlock never shortens a lease: if more than DUR is left, the lease stays as it is. This "
      "option is required with a --format other than native, and with --token to restore a lease."},
     {{Opt::slots, kAcquire, "1"},
      "allow up to N holders; only --json says which slot this one has",
-     "Use it to limit how many scripts work at the same time. Give the same N everywhere, at most "
-     "1024. The owner id does not show the slot, and acquire sets no RLOCK_SLOT: read slot and "
-     "owner from --json, as rlock-recipes(7) shows. The slot is a number from 1 to N that no other "
-     "live holder has. This option cannot be combined with --shared, several servers or another "
+     "Limits how many scripts work at the same time. Give the same N everywhere, at most 1024. The "
+     "owner id does not show the slot, and acquire does not set RLOCK_SLOT: read slot and owner "
+     "from --json, as rlock-recipes(7) shows. The slot is a number from 1 to N that no other live "
+     "holder has. This option cannot be combined with --shared, several servers or another "
      "--format."},
     {{Opt::exit_code, kAcquire, "busy=75,superseded=75"},
      "exit with N (0-255) for WHAT: busy or superseded; separate several by commas",
      "busy applies to --nonblock, --wait and --max-queue, and superseded to --supersede."},
     {{Opt::min_hold, kAcquire, "0"},
      "keep the lock for at least DUR, even if it is released sooner",
-     "rlock status shows that the lock is in its cool-down. force-unlock ends the cool-down."},
+     "rlock status shows this cool-down, and force-unlock cancels it."},
     {{Opt::format, kForce, "detected"},
      "how the lock is stored: as rlock does (native); as redsync, redis-py and node-redlock do "
      "(plain); or as Redisson does (redisson). With plain and redisson, NAME is the key itself",
@@ -522,27 +523,27 @@ constexpr PerCommandText kPerCommandTexts[] = {
      "This option is required. Anyone who knows the id can release the lock."},
     {{Opt::all, kStatus},
      "list free locks, too, instead of counting them",
-     "Use it to see which locks were used within 30 days. It takes no NAME. A pattern lists free "
+     "Shows which locks were used within 30 days. This option takes no NAME. A pattern lists free "
      "locks in any case."},
     {{Opt::owner, kStatus},
      "with -q: exit with 0 if this owner holds NAME, with 1 if not",
-     "It answers whether a script runs under the lock, or whether a later step still does. Any "
-     "other code means that rlock does not know, so test the code in a case, not with ||. An "
-     "empty ID, which is what $RLOCK_OWNER is outside a run, is a no."},
+     "For a script that asks whether it runs under the lock, or whether a later step still does. "
+     "Any other exit code means that rlock does not know, so test the code in a case, not with ||. "
+     "An empty ID, which is the value of $RLOCK_OWNER outside a run, counts as not held."},
     {{Opt::owner, kForce},
      "break the lock only if this owner holds it",
-     "If another owner holds the lock by now, rlock changes nothing and exits with 75. This option "
+     "If another owner holds the lock now, rlock changes nothing and exits with 75. This option "
      "cannot be combined with --token or --all."},
     {{Opt::token, kRenew},
-     "with --ttl: restore the lease with this fencing token if it has ended or the server lost it",
-     "Use it if the server may have lost its data. rlock restores the lease only if no other "
-     "client can have held the lock since. acquire --json prints the token."},
+     "with --ttl: restore the lease with this fencing token if it expired or the server lost it",
+     "For a server that may have lost its data. rlock restores the lease only if no other client "
+     "can have held the lock since. acquire --json prints the token."},
     {{Opt::token, kForce},
      "break the lock only if its holder has this fencing token",
-     "If the lock has been granted again by now, rlock changes nothing and exits with 75. This "
+     "If the lock has been granted again since, rlock changes nothing and exits with 75. This "
      "option cannot be combined with --owner or --all."},
     {{Opt::once, kForget},
-     "forget only that a run with this KEY was done",
+     "forget only what was done with this KEY",
      "Without this option rlock forgets everything that was done under NAME."},
     {{Opt::yes, kForget},
      "do not ask for confirmation; required when not on a terminal",
@@ -555,18 +556,18 @@ constexpr PerCommandText kPerCommandTexts[] = {
      "with --remove or --first: free text that says why",
      "The removed waiter prints it. For a moved waiter the listing and the history show it."},
     {{Opt::reason, kForce},
-     "free text that the holder and rlock history report",
-     "Use it to say why the lock was broken."},
+     "free text that the holder and rlock history print",
+     "Say why you break the lock."},
     {{Opt::wait, kClose, "do not wait"},
-     "when it is closed, wait at most this long until no run holds the lock, then exit with 75",
-     "Use it before work that must not overlap with any run. The lock stays closed even if a run "
-     "still holds it then."},
+     "after closing, wait until no run holds the lock; exit with 75 if one still does after DUR",
+     "For work that must not overlap with any run. The lock stays closed even if a run still holds "
+     "it when DUR expires."},
     {{Opt::reason, kClose},
      "free text shown to others, at most 200 bytes",
-     "Who waits for the lock, and who is refused, sees it."},
+     "Waiting and refused runs print this text."},
     {{Opt::reason, kOpen},
-     "free text that rlock history reports, at most 200 bytes",
-     "Use it to say why the lock was opened before its time."},
+     "free text that rlock history prints, at most 200 bytes",
+     "Say why you open the lock before its time."},
     {{Opt::quiet, kStatus}, "print nothing: the exit code shows whether NAME is held"},
     {{Opt::quiet, kRun}, "print only errors; a skipped run is not an error"},
 };

@@ -90,10 +90,10 @@ Error unknown_command(const std::string& word, bool has_dashes = false) {
 std::optional<std::string_view> flock_hint(std::string_view option) {
   constexpr std::string_view kExclusive = "a lock is exclusive unless --shared or --slots is given";
   constexpr std::string_view kClosed =
-      "leave it out: no descriptor of rlock is open in the command";
+      "leave it out: the command does not inherit any descriptor of rlock";
   constexpr std::pair<std::string_view, std::string_view> kFlock[] = {
-      {"--timeout", "of flock: write --wait"},
-      {"--nb", "of flock: write --nonblock"},
+      {"--timeout", "that is an option of flock: write --wait"},
+      {"--nb", "that is an option of flock: write --nonblock"},
       {"-x", kExclusive},
       {"-e", kExclusive},
       {"--exclusive", kExclusive},

@@ -157,7 +157,7 @@ std::string taker_phrase(const lock::Holder& holder) {
 std::string since_phrase(lock::LaterHolder since) {
   switch (since) {
     case lock::LaterHolder::nobody:
-      return " (nobody has held it since)";
+      return " (no other client has held it since)";
     case lock::LaterHolder::another:
       return " (another client has held it since)";
     case lock::LaterHolder::unknown:
@@ -200,7 +200,7 @@ std::string newer_phrase(const lock::Superseded& newer, lock::ServerTime now) {
   return util::format("{}{}{}{}", number ? util::format("number {} of ", *number) : "",
                       who.empty() ? "a newer run" : who, pid_phrase(record),
                       !granted.empty() ? ", which was granted the lock " + granted
-                      : !waits.empty() ? ", which waits since " + waits
+                      : !waits.empty() ? ", which has waited since " + waits
                                        : "");
 }
 
@@ -212,24 +212,24 @@ std::string lost_phrase(const lock::Lost& lost) {
       return "its keys were deleted on the server" + since_phrase(lost.later_holder);
     case LostHow::full:
       if (!lost.by || lost.by->limit != lock::Limit::exclusive()) {
-        return util::format("all its slots are taken, one of them {}", taker);
+        return util::format("all its slots were taken, one of them {}", taker);
       }
       [[fallthrough]];
     case LostHow::taken:
       return util::format("it was taken {}", taker);
     case LostHow::expired:
-      return "the lease ended" + since_phrase(lost.later_holder);
+      return "the lease expired" + since_phrase(lost.later_holder);
     case LostHow::unissued:
       return "the server lost its data, and its clock is behind the token of this lock: the lease "
              "was not restored";
     case LostHow::released:
-      return "somebody released it with this owner id";
+      return "another process released it with this owner id";
     case LostHow::forced:
       return util::format("it was broken {}", by.empty() ? "by an operator" : by);
     case LostHow::gone:
       return "its key is gone from the server: it expired, was deleted or was lost";
   }
-  return "the lease ended";
+  return "the lease expired";
 }
 
 }  // namespace rlock::cli

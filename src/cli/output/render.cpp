@@ -75,14 +75,14 @@ std::string own_mode(const lock::Holder& holder) {
 
 std::string lease_text(const lock::Holder& holder) {
   if (!holder.left) return "does not expire";
-  const std::string text = "ends in " + left_text(holder);
+  const std::string text = "expires in " + left_text(holder);
   if (holder.responsive == lock::Responsive::no) return text + "; only rlock renew extends it";
   const Record record = decode_record(holder.record);
-  if (!record.renews) return text + "; the command ends before (--no-renew)";
+  if (!record.renews) return text + "; rlock stops the command before that (--no-renew)";
   if (auto late = overdue(holder)) {
     return util::format(
         "{}; renewal overdue by {}: {}", text, util::format_duration(*late),
-        is_gone(record) ? "no such process here, the holder is dead" : "the holder may be dead");
+        is_gone(record) ? "the holder is dead: no such process here" : "the holder may be dead");
   }
   return holder.state == lock::HolderState::revoked ? text : text + " unless renewed";
 }
@@ -375,12 +375,12 @@ std::string holder_details(const lock::Holder& holder, size_t width) {
   if (record.ending) details.add("state", "ending, " + *record.ending);
   if (holder.state == lock::HolderState::revoked) {
     details.add("state", holder.responsive == lock::Responsive::run
-                             ? "broken by an operator; its holder has been asked to end"
+                             ? "broken by an operator; its holder has been asked to stop"
                              : "broken by an operator; it stays held until its process exits or "
-                               "its lease ends");
+                               "its lease expires");
   } else if (cooling) {
     details.add("state",
-                util::format("its command has ended; free in {} (--min-hold)", left_text(holder)));
+                util::format("its command has exited; free in {} (--min-hold)", left_text(holder)));
   }
   return details.text();
 }

@@ -37,7 +37,7 @@ constexpr NativeOnlyOption kNativeOnlyOptions[] = {
     {Opt::while_closed, "such locks cannot be closed"},
     {Opt::urgent, "such locks have no queue"},
     {Opt::history_rows, "such locks have no history"},
-    {Opt::replicas, "rlock has no replica confirm such locks"},
+    {Opt::replicas, "rlock does not ask replicas to confirm such locks"},
     {Opt::token, "such locks have no fencing tokens"},
     {Opt::reason, "such locks store no text"},
 };
@@ -72,11 +72,10 @@ Error no_server() {
   if (system_getenv("REDIS_URL") != nullptr) {
     text += "; rlock does not read REDIS_URL: write RLOCK_URL=$REDIS_URL";
   } else if (system_getenv("SUDO_UID") != nullptr || !terminal) {
-    text +=
-        util::format("; {} no RLOCK_URL on: write the url into /etc/rlock/rlock.toml",
-                     system_getenv("SUDO_UID") != nullptr ? "sudo passes" : "cron and sudo pass");
+    text += util::format("; {} not pass RLOCK_URL on: write the url into /etc/rlock/rlock.toml",
+                         system_getenv("SUDO_UID") != nullptr ? "sudo does" : "cron and sudo do");
   } else {
-    text += "; to try rlock on this machine: --url local:";
+    text += "; to try rlock on this machine, use --url local:";
   }
   return {ErrorKind::config, text};
 }

@@ -165,8 +165,8 @@ class Resolver {
     });
     if (url == nullptr || password == layer.end()) return;
     choices_.set_unused_login(util::format(
-        "the password of {} is for the server of {}, with the sni, cacert and insecure there, not "
-        "for that of {}",
+        "the password of {} is for the server of {}, with the sni, cacert and insecure there, and "
+        "not for the server of {}",
         password->second.place, url->place, choices_[Opt::url].place));
   }
 

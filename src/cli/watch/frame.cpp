@@ -291,7 +291,7 @@ Lines queue_lines(const WatchedLock& watched, const FrameInput& input) {
   const lock::Snapshot& snapshot = *watched.lock->snapshot;
   lines.push_back({""});
   if (snapshot.live_waiters == 0) {
-    lines.push_back({"nobody is waiting"});
+    lines.push_back({"no run is waiting"});
     return lines;
   }
   if (snapshot.waiters.empty()) {
