@@ -279,6 +279,7 @@ asked_once() {
     refuses 64 "bad KEY of --once \"$text\"" -- rlock run --once "$text" lock -- touch started
     run -0 rlock forget --yes --once "$text" lock
   done
+    refuses 64 "bad lock name \"$text\"" -- rlock close --for 1h "$text"
   for text in 'shop/${APP}' 'shop/{{ app }}'; do
     refuses 64 "bad lock name" -- rlock run "$text" -- touch started
   done
@@ -297,6 +298,26 @@ asked_once() {
   CLOCK_SHIFT=$((CLOCK_SHIFT + 21600)) quietly work --once-per 6h
   times 3
   TZ=XYZ-5:45 quietly work --once-per 15m
+@test "a NAME with an empty part is refused by run, acquire and close; other commands, patterns and peers take it" {
+  local text
+  for text in shop/ shop//nightly /nightly; do
+    refuses 64 "bad lock name \"$text\": a part between slashes is empty" "correct the variable" -- rlock run "$text" -- touch started
+    refuses 64 "bad lock name \"$text\"" -- rlock acquire --ttl 1m "$text"
+    refuses 64 "bad lock name \"$text\"" -- rlock close --for 1h "$text"
+    for command in status queue history "force-unlock --yes" open; do
+      # shellcheck disable=SC2086 # words
+      run -0 rlock $command "$text"
+    done
+    run -0 rlock run --format plain "$text" -- true
+    run -0 rlock run --format redisson "$text" -- true
+  done
+  rlock run --prefix shop/ nightly -- true
+  rlock run shop/nightly -- true
+  run -0 --separate-stderr rlock status 'shop/*'
+  [[ $output == *shop/nightly* ]] || fail "$output"
+  run -0 rlock close --for 1h 'shop/*'
+}
+
   found_done --once-per 15m
   CLOCK_SHIFT=$((CLOCK_SHIFT + 900)) quietly work --once-per 15m
   quietly work --once-per hour

@@ -7,6 +7,7 @@
 #include "cli/output/console.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
+#include "cli/settings/run_settings.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
 
@@ -269,6 +270,9 @@ Status wait_for_runs(Session& session, std::vector<ClosureResult>& results, Mill
 Result<Report> close_command(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
   TRY(auto settings, closure_settings(invocation));
+  for (const lock::LockName& name : settings.locks.names) {
+    TRY_STATUS(check_new_name(name, choices));
+  }
   TRY(settings.length, closure_length(choices));
   const auto wait = choices.duration(Opt::wait);
   TRY(auto session, Session::open(choices));

@@ -242,6 +242,11 @@ Status check_resolved(std::string_view what, std::string_view text) {
                    what, quoted_word(text)));
 }
 
+// If a variable in `shop/$JOB` is empty, every such job would have the lock `shop/`.
+bool has_empty_part(std::string_view name) {
+  return name.starts_with('/') || name.ends_with('/') || name.find("//") != name.npos;
+}
+
 // The time with the offset, because day, week and month depend on the time zone.
 std::optional<std::string> asked_in_zone(const std::optional<lock::Once>& once, time_t now) {
   const bool local = once && once->kind == lock::OnceKind::period && !once->key.ends_with('Z');
@@ -254,6 +259,16 @@ std::string ending_record(Record record, const std::string& why) {
 }
 
 }  // namespace
+
+Status check_new_name(const lock::LockName& name, const Choices& choices) {
+  if (format_choice(choices) != redis::Format::native) return Done{};
+  TRY_STATUS(check_resolved("lock name", name.text()));
+  if (!has_empty_part(name.text())) return Done{};
+  return usage(
+      util::format("bad lock name {}: a part between slashes is empty, probably because a variable "
+                   "is empty or not set; correct the variable, or leave the slash out",
+                   in_quotes(name.text())));
+}
 
 Result<std::optional<lock::Once>> once_choice(const Choices& choices, time_t now) {
   const auto option = chosen(choices);
@@ -305,8 +320,7 @@ Record holder_record(pid_t pid, const std::vector<std::string>& argv, const Choi
 Result<ClaimSettings> claim_settings(lock::LockName name, Millis ttl, lock::Responsive responsive,
                                      std::string record, const Choices& choices) {
   TRY_STATUS(check_format(choices));
-  if (format_choice(choices) == redis::Format::native)
-    TRY_STATUS(check_resolved("lock name", name.text()));
+  TRY_STATUS(check_new_name(name, choices));
   TRY(auto waiting, wait_settings(choices));
   TRY(auto limit, limit_choice(choices));
   const auto supersede = supersede_choice(choices);

@@ -15,6 +15,11 @@
 
 namespace rlock::cli {
 
+// Checks that no variable in the name was left empty or unreplaced, because run, acquire and close
+// would act on a lock that nobody meant. ErrorKind::usage says what is wrong. Commands that read,
+// break or open a lock accept every name, and so does another client's format.
+Status check_new_name(const lock::LockName& name, const Choices& choices);
+
 // Work that is done only once: --once, --once-per, --once-within. ErrorKind::usage says what is
 // wrong.
 
