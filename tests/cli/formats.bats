@@ -243,7 +243,7 @@ names_key() {
   local key=$1 kind=$2 code=$3
   shift 3
   run -"$code" --separate-stderr "$@"
-  [[ $output$stderr == *"$key"*" is $kind"*": redis-cli -s $SERVER/s DEL $key" ]] || fail "$*: $output$stderr"
+  [[ $output$stderr == *"$key is $kind"* && $output$stderr == *": redis-cli -s $SERVER/s DEL $key"* ]] || fail "$*: $output$stderr"
 }
 
 @test "a key of another program that keeps everybody from a lock is named, with its type, its expiry and how to delete it; rlock never does" {
@@ -275,9 +275,18 @@ names_key() {
   for command in "run -n shop/job -- touch started" "acquire -n --ttl 1m shop/job" "status shop/job" "force-unlock --yes shop/job"; do
     # shellcheck disable=SC2086 # words
     run -65 --separate-stderr rlock $command
-    [[ $stderr == *"the key rlock:{shop/job}:queue is used for something else"*"; it is a list without an expiry: redis-cli -s $SERVER/s DEL 'rlock:{shop/job}:queue'" ]] ||
+    [[ $stderr == *"the key rlock:{shop/job}:queue is used for something else"*": redis-cli -s $SERVER/s DEL 'rlock:{shop/job}:queue'  # 'rlock:{shop/job}:queue' is a list without an expiry" ]] ||
       fail "$command: $stderr"
   done
+  # The line is printed once, and is for the database and the user of the run.
+  redis -n 3 rpush 'rlock:{shop/job}:queue' value >/dev/null
+  limited "~* +@all"
+  RLOCK_URL+="?db=3" run -65 --separate-stderr rlock run -n shop/job -- touch started
+  [ "$(grep -o 'redis-cli' <<<"$stderr" | wc -l)" = 1 ] || fail "$stderr"
+  says ": redis-cli -s $SERVER/s --user limited --askpass -n 3 DEL 'rlock:{shop/job}:queue'  # "
+  run -65 --separate-stderr rlock release --owner 0123456789abcdef0123456789abcdef shop/job
+  says ": redis-cli -s $SERVER/s --user limited --askpass DEL 'rlock:{shop/job}:queue'"
+  redis -n 3 flushdb >/dev/null
   # A server that does not say what it is.
   limited "~rlock:* +@all -type"
   run -65 --separate-stderr rlock run -n shop/job -- touch started

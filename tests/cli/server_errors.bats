@@ -65,7 +65,7 @@ load helpers/helpers
 
 # another_form WORD…: this command is refused because of the form, and the keys of the lock are named.
 another_form() {
-  refuses 78 "\"lock\" is stored by another version of rlock (form $form; " "redis-cli DEL 'rlock:{lock}:holders' " \
+  refuses 78 "\"lock\" is stored by another version of rlock (form $form; " "redis-cli -s $SERVER/s DEL 'rlock:{lock}:holders' " \
     "'rlock:{lock}:once'" -- rlock "$@"
 }
 
@@ -86,7 +86,7 @@ another_form() {
     [ "$(redis --raw dump 'rlock:{lock}:meta' | od -c)" = "$before" ]
     [ "$(redis dbsize)" = 1 ] || fail "$(redis --raw keys '*')"
     # The line works as it is.
-    eval "redis ${stderr#*delete its keys: redis-cli }" >/dev/null
+    eval "${stderr#*delete its keys: }" >/dev/null
     run -0 rlock run -n lock -- true
   done
   reset_server
@@ -145,7 +145,7 @@ another_form() {
   for key in holders limits queue alive who meta released; do
     reset_server
     redis set "rlock:{lock}:$key" "$precious" >/dev/null
-    refuses 65 lock "$SERVER/s" "the key rlock:{lock}:$key is used for something else" "redis-cli DEL 'rlock:{lock}:$key'" --prefix
+    refuses 65 lock "$SERVER/s" "the key rlock:{lock}:$key is used for something else" ": redis-cli -s $SERVER/s DEL 'rlock:{lock}:$key'" --prefix
     [ "$(redis get "rlock:{lock}:$key")" = "$precious" ]
     [ "$(redis dbsize)" = 1 ] || fail "$(redis --raw keys '*')"
   done

@@ -143,7 +143,7 @@ void need_other_form(Lab& lab, const std::string& form) {
   };
   need(error.kind == ErrorKind::config, "another kind of error: " + error.text);
   says("\"job\" is stored by another version of rlock (form " + form + "; ");
-  says("redis-cli DEL '" + lab.key("holders") + "' ");
+  says(" DEL '" + lab.key("holders") + "' ");
   for (auto& request :
        {+[](Lab& l) { l.release('A'); }, +[](Lab& l) { l.cancel('B'); },
         +[](Lab& l) { l.force(ForceWhen::now); }, +[](Lab& l) { l.renew('A', {1}); },

@@ -44,6 +44,7 @@ class Link final : public redis::Link {
   void drop() override;
   std::string label() const override { return server_.label(); }
   std::string node() const override { return server_.label(); }
+  const redis::Server& node_server() const override { return description_; }
   bool was_accepted() const override;
   bool contains_secret(std::string_view) const override { return false; }
 

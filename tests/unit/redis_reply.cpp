@@ -134,22 +134,27 @@ TEST_CASE("an error in a script names the file and the line of its source") {
 
 TEST_CASE("a lock of another version is reported with what to do") {
   const std::vector<std::string> keys{"ci:{it's}:holders", "ci:{it's}:meta"};
-  const auto form = rlock::redis::other_version("FORM 7", keys);
+  rlock::redis::Server server;
+  server.host = "db1";
+  server.db = 2;
+  const auto form = rlock::redis::other_version("FORM 7", keys, server);
   REQUIRE(form);
   CHECK(form->kind == rlock::ErrorKind::config);
-  CHECK(form->text ==
-        "\"it's\" is stored by another version of rlock (form 7; this one has form " +
-            std::to_string(rlock::redis::stored_form()) +
-            "): when all its runs have ended on all hosts, delete its keys: redis-cli DEL "
-            R"('ci:{it'\''s}:holders' 'ci:{it'\''s}:meta')");
+  CHECK(
+      form->text ==
+      "\"it's\" is stored by another version of rlock (form 7; this one has form " +
+          std::to_string(rlock::redis::stored_form()) +
+          "): when all its runs have ended on all hosts, delete its keys: redis-cli -h db1 -p 6379 "
+          "-n 2 DEL "
+          R"('ci:{it'\''s}:holders' 'ci:{it'\''s}:meta')");
   CHECK(form->cause == rlock::Cause::other_version);
-  const auto rule = rlock::redis::other_version("UNKNOWN !calendar 1.4", keys);
+  const auto rule = rlock::redis::other_version("UNKNOWN !calendar 1.4", keys, server);
   REQUIRE(rule);
   CHECK(rule->text.find("rlock 1.4 or later") != std::string::npos);
   CHECK(rule->text.find("!calendar") != std::string::npos);
   CHECK(rule->cause == rlock::Cause::other_version);
-  CHECK_FALSE(rlock::redis::other_version("OOM FORM 1", keys));
-  CHECK_FALSE(rlock::redis::other_version("FORM 1", {}));
+  CHECK_FALSE(rlock::redis::other_version("OOM FORM 1", keys, server));
+  CHECK_FALSE(rlock::redis::other_version("FORM 1", {}, server));
 }
 
 TEST_CASE("commands that a service refuses are reported with advice, without keys and arguments") {

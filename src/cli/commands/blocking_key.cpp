@@ -1,39 +1,12 @@
 #include "cli/commands/blocking_key.hpp"
 
 #include "cli/run_exit.hpp"
-#include "redis/net/tls.hpp"
+#include "redis/net/redis_cli.hpp"
 #include "redis/stored_keys.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
-
-bool is_default_user(const redis::Login& login) {
-  return login.user.empty() || login.user == "default";
-}
-
-std::string redis_cli(const redis::Server& server, const std::string& words) {
-  std::string text = "redis-cli";
-  auto add = [&text](const char* option, const std::string& value) {
-    if (!value.empty()) text.append(option).append(util::shell_quoted(value));
-  };
-  if (server.is_unix()) {
-    add(" -s ", server.path);
-  } else {
-    add(" -h ", server.host);
-    add(" -p ", std::to_string(server.port));
-  }
-  if (server.tls != nullptr) {
-    const redis::TlsOptions& tls = server.tls->options();
-    text += tls.verify == redis::Verify::nothing ? " --tls --insecure" : " --tls";
-    add(" --cacert ", tls.cacert);
-    add(" --cert ", tls.cert);
-    add(" --key ", tls.key.empty() ? tls.cert : tls.key);
-    add(" --sni ", tls.sni);
-  }
-  if (is_default_user(server) && !server.password.empty()) text += " --askpass";
-  return text + " " + words;
-}
 
 namespace {
 
@@ -47,7 +20,7 @@ std::string kind_of(const redis::StoredKey& key) {
 std::string deletion_of(const redis::BlockingKeys& found) {
   std::string words = "DEL";
   for (const redis::StoredKey& key : found.keys) words += " " + util::shell_quoted(key.name);
-  return redis_cli(found.server, words);
+  return redis::redis_cli(found.server, words);
 }
 
 }  // namespace
@@ -61,16 +34,19 @@ std::string blocking_key_text(const Session& session, const lock::LockName& name
                    util::shell_quoted(key.name), kind_of(key), deletion_of(found)));
 }
 
-// The error names the key already.
+// The error ends with the line that deletes the key, unless the server did not say which key it is.
 std::string blocking_key_hint(const Error& error, const Session& session,
                               const lock::LockName& name) {
   if (error.kind != ErrorKind::wrong_type) return {};
   const auto found = redis::blocking_keys(session.options(), name);
-  std::string text;
+  std::string kinds;
   for (const redis::StoredKey& key : found.keys) {
-    text += (text.empty() ? "; it is " : ", another one ") + kind_of(key);
+    kinds += util::format("{}{} is {}", kinds.empty() ? "  # " : ", ", util::shell_quoted(key.name),
+                          kind_of(key));
   }
-  return text.empty() ? text : util::printable(text + ": " + deletion_of(found));
+  if (kinds.empty()) return kinds;
+  const bool has_line = error.text.find(" DEL ") != error.text.npos;
+  return util::printable((has_line ? "" : ": " + deletion_of(found)) + kinds);
 }
 
 std::string blocking_key_hint(const run::RunOutcome& outcome, const Session& session,

@@ -5,24 +5,16 @@
 #include <string>
 
 #include "cli/session.hpp"
-#include "redis/net/url.hpp"
 #include "run/run_end.hpp"
 
 namespace rlock::cli {
-
-bool is_default_user(const redis::Login& login);
-
-// The command line that runs `words`, which must be quoted, on the server as the default user,
-// because other users rarely have the rights. redis-cli asks for the password, which is never
-// shown.
-std::string redis_cli(const redis::Server& server, const std::string& words);
 
 // `the key job is a hash without an expiry, which rlock did not write; if no program needs it:
 // redis-cli -h db1 -p 6379 DEL job`; empty if there is no such key, or the server does not answer.
 std::string blocking_key_text(const Session& session, const lock::LockName& name);
 
-// The text about such a key at the end of an error that names it, `; it is a list without an
-// expiry: redis-cli …`, or of an exit that it may have caused, `; the key …`.
+// The text about such a key at the end of an error that ends with the line to delete it, `  # job
+// is a list without an expiry`, or of an exit that it may have caused, `; the key …`.
 std::string blocking_key_hint(const Error& error, const Session& session,
                               const lock::LockName& name);
 std::string blocking_key_hint(const run::RunOutcome& outcome, const Session& session,

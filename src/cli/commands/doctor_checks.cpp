@@ -7,7 +7,6 @@
 #include <sstream>
 #include <utility>
 
-#include "cli/commands/blocking_key.hpp"
 #include "cli/commands/doctor_findings.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
@@ -40,11 +39,11 @@ std::string address_of(const redis::Endpoint& server) {
 std::string config_set(const ServerReport& report, std::initializer_list<const char*> settings) {
   std::string text;
   for (const char* setting : settings) {
-    text += redis_cli(report.server, std::string("CONFIG SET ") + setting) + " && ";
+    text += admin_cli(report.server, std::string("CONFIG SET ") + setting) + " && ";
   }
   const auto file = report.info.find("config_file");
   if (file == report.info.end() || !file->second.empty()) {
-    return text + redis_cli(report.server, "CONFIG REWRITE") + comment(report.server, {});
+    return text + admin_cli(report.server, "CONFIG REWRITE") + comment(report.server, {});
   }
   text.resize(text.size() - std::string_view(" && ").size());
   return text + comment(report.server, "until the server restarts: it has no configuration file");
@@ -62,7 +61,7 @@ std::string acl_remedy(const ServerReport& report) {
     const bool missing_keys = word.starts_with('~') && report.keys_denied;
     if (missing_keys || word.starts_with('+')) words += " " + util::shell_quoted(word);
   }
-  return redis_cli(report.server, words) +
+  return admin_cli(report.server, words) +
          comment(
              report.server,
              "to keep it after a restart: ACL SAVE, or CONFIG REWRITE where there is no aclfile");
@@ -261,7 +260,7 @@ MaybeFinding moving_slots(const ServerReport& report) {
   return warn(util::joined(slots, ", ") +
                   ": a lock there may be refused (TRYAGAIN) until its keys "
                   "are on one node",
-              redis_cli(report.server, "--cluster fix " + address_of(report.server)) +
+              admin_cli(report.server, "--cluster fix " + address_of(report.server)) +
                   comment(report.server, "unless a resharding is under way"));
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "cli/commands/blocking_key.hpp"
+#include "redis/net/redis_cli.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
@@ -50,8 +50,16 @@ Finding unreported(const std::string& what) {
               "look it up in the server's own documentation or console");
 }
 
+std::string admin_cli(redis::Server server, const std::string& words) {
+  if (!redis::is_default_user(server)) {
+    server.user.clear();
+    server.password.clear();
+  }
+  return redis::redis_cli(server, words);
+}
+
 std::string comment(const redis::Login& login, std::string text) {
-  if (!is_default_user(login)) {
+  if (!redis::is_default_user(login)) {
     text += std::string(text.empty() ? "" : "; ") +
             "if the default user may not, add --user NAME --askpass for one who may";
   }

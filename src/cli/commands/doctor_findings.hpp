@@ -40,6 +40,9 @@ Finding not_tested(const std::string& command, const Error& error, const std::st
 // Returns null if the command did not fail.
 const Error* failure_of(const redis::Failures& failures, std::string_view command);
 const char* remedy_for(const Error& error, const char* otherwise);
+// Returns the command line that an administrator runs at the server: as the default user, because
+// other users rarely have the rights.
+std::string admin_cli(redis::Server server, const std::string& words);
 // A shell comment with what the user has to know before running a command line; empty if nothing.
 std::string comment(const redis::Login& login, std::string text);
 

@@ -4,7 +4,6 @@
 #include <sstream>
 #include <string>
 
-#include "cli/commands/blocking_key.hpp"
 #include "cli/commands/doctor_findings.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
@@ -24,10 +23,13 @@ std::string count_of(size_t some, size_t all) {
 MaybeFinding sentinels(const GroupReport& report) {
   size_t answer = 0;
   std::string errors;
+  std::string reset;
   bool denied = false;
   for (const SentinelReport& one : report.sentinels) {
     if (!one.error) {
       ++answer;
+      reset += (reset.empty() ? "" : "; ") +
+               admin_cli(one.server, "SENTINEL RESET " + util::shell_quoted(report.name));
       continue;
     }
     errors += "; " + one.error->text;
@@ -40,9 +42,8 @@ MaybeFinding sentinels(const GroupReport& report) {
     return fail(
         util::format("{}; {} exist, by what they know of each other", text, report.existing),
         util::format("runs wait until more than half of them answer; if some do not exist "
-                     "any more, make each of the others forget them, 30 s apart: redis-cli "
-                     "-p PORT SENTINEL RESET {}",
-                     report.name));
+                     "any more, make each of the others forget them, 30 s apart: {}",
+                     reset));
   }
   return graded(answer == 0 ? Grade::fail : Grade::warn, text,
                 denied ? "check sentinel_username and sentinel_password; this user needs " +
@@ -77,7 +78,7 @@ std::string sentinel_remedy(const redis::Server& server) {
   for (std::string word; rule >> word;) {
     if (word.starts_with('+')) words += " " + util::shell_quoted(word);
   }
-  return redis_cli(server, words) +
+  return admin_cli(server, words) +
          comment(server, "at each sentinel; to keep it after a restart: SENTINEL FLUSHCONFIG");
 }
 

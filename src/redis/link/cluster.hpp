@@ -119,6 +119,7 @@ class ClusterLink final : public Link {
   void drop() override;
   std::string label() const override { return joined_labels(seeds_); }
   std::string node() const override { return connection().label(); }
+  const Server& node_server() const override { return connection().server(); }
   bool contains_secret(std::string_view text) const override {
     return contains_password(seeds_.front(), text);
   }

@@ -118,6 +118,7 @@ class Connection final : public Link {
   void drop() override;
   std::string label() const override { return server().label(); }
   std::string node() const override { return server().label(); }
+  const Server& node_server() const override { return server(); }
   bool contains_secret(std::string_view text) const override {
     return contains_password(server(), text);
   }

@@ -10,6 +10,7 @@
 
 #include "lock/store.hpp"
 #include "redis/link/reply.hpp"
+#include "redis/net/url.hpp"
 #include "util/clock.hpp"
 #include "util/result.hpp"
 
@@ -96,6 +97,8 @@ class Link {
   virtual std::string label() const = 0;
   // The server of the current or last request, for messages.
   virtual std::string node() const = 0;
+  // The same: how to reach it.
+  virtual const Server& node_server() const = 0;
   // For a member of a quorum: whether it has accepted any connection of this process. Until then
   // rlock sends it only the set-up, and commands whose reply is not read.
   virtual bool was_accepted() const { return true; }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "redis/link/reply.hpp"
+#include "redis/net/redis_cli.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
 
@@ -372,9 +373,8 @@ std::string Sentinels::missing_text() const {
   std::string reset;
   for (size_t i = 0; i < in_question_; ++i) {
     if (!std::holds_alternative<NamedMaster>(votes_[i])) continue;
-    const Server& server = sentinels_[i].server();
-    reset += util::format("{}redis-cli -h {} -p {} SENTINEL RESET {}", reset.empty() ? "" : "; ",
-                          server.host, server.port, master_);
+    reset += (reset.empty() ? "" : "; ") +
+             redis_cli(sentinels_[i].server(), "SENTINEL RESET " + util::shell_quoted(master_));
   }
   return util::format(
       "{} of {} name one, and these are known, but do not answer: {}; if they do not exist any "

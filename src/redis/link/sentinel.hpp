@@ -137,6 +137,9 @@ class SentinelLink final : public Link {
   bool contains_secret(std::string_view text) const override {
     return contains_password(master_, text);
   }
+  const Server& node_server() const override {
+    return connection_ ? connection_->server() : master_;
+  }
 
  private:
   class FailoverCheck;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "redis/net/redis_cli.hpp"
 #include "redis/store/versions.hpp"
 
 namespace rlock::redis {
@@ -52,23 +53,24 @@ Error with_action(const std::string& what, Error error) {
 }
 
 // Adds what to do with a key that another program has stored: rlock deletes none.
-void add_key(Error& error, std::string_view text, const lua::Script* script,
+void add_key(Error& error, const Link& link, std::string_view text, const lua::Script* script,
              const std::vector<std::string>& words) {
   const std::string key = script == nullptr ? "" : key_at(text, script->text, keys_in(words));
   if (error.kind != ErrorKind::wrong_type || key.empty()) return;
-  const std::string typed = util::shell_quoted(key);
   error.text = util::format(
-      "the key {} is used for something else, as redis-cli TYPE {} shows: delete it if nothing "
-      "needs it (redis-cli DEL {}), or use another NAME or --prefix",
-      key, typed, typed);
+      "the key {} is used for something else: use another NAME or --prefix, or, if no program "
+      "needs "
+      "the key, delete it: {}",
+      key, redis_cli(link.node_server(), "DEL " + util::shell_quoted(key)));
 }
 
 Error refusal(const Link& link, const std::string& what, std::string_view text,
               const lua::Script* script, const std::vector<std::string>& words) {
   Error error = script_error(text, script);
   if (error.cause == Cause::other_node) error.text += ": use " + cluster_url(link);
-  add_key(error, text, script, words);
-  if (auto other = script != nullptr ? other_version(text, keys_in(words)) : std::nullopt) {
+  add_key(error, link, text, script, words);
+  if (auto other = script != nullptr ? other_version(text, keys_in(words), link.node_server())
+                                     : std::nullopt) {
     error = *std::move(other);
   }
   return with_action(what, with_server(link, std::move(error)));

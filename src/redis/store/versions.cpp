@@ -7,6 +7,7 @@
 
 #include "lua/scripts.hpp"
 #include "redis/link/reply.hpp"
+#include "redis/net/redis_cli.hpp"
 #include "redis/store/call.hpp"
 #include "util/text.hpp"
 
@@ -36,7 +37,8 @@ int stored_form() {
   return lua::form;
 }
 
-std::optional<Error> other_version(std::string_view text, std::span<const std::string> keys) {
+std::optional<Error> other_version(std::string_view text, std::span<const std::string> keys,
+                                   const Server& server) {
   const std::string_view error = util::take_until(text, ' ');
   if ((error != "FORM" && error != "UNKNOWN") || keys.empty()) return std::nullopt;
   const std::string_view name = name_in(keys.front());
@@ -47,12 +49,12 @@ std::optional<Error> other_version(std::string_view text, std::span<const std::s
                      "version uses it in a way that this one does not know ({})",
                      name, text, word));
   }
-  std::string deletion = "redis-cli DEL";
+  std::string deletion = "DEL";
   for (const std::string& key : keys) deletion += " " + util::shell_quoted(key);
   return of_other_version(
       util::format("\"{}\" is stored by another version of rlock (form {}; this one has form {}): "
                    "when all its runs have ended on all hosts, delete its keys: {}",
-                   name, text, lua::form, deletion));
+                   name, text, lua::form, redis_cli(server, deletion)));
 }
 
 lock::InFlight<lock::NamesPage> with_other_forms(Link& link, const std::string& prefix,

@@ -17,7 +17,8 @@ int stored_form();
 
 // The error for a script's `FORM N` or `UNKNOWN !WORD VERSION`, with which it refuses such a lock;
 // Cause::other_version. nullopt for other texts. `keys`: the keys of the lock.
-std::optional<Error> other_version(std::string_view text, std::span<const std::string> keys);
+std::optional<Error> other_version(std::string_view text, std::span<const std::string> keys,
+                                   const Server& server);
 
 // The page with all locks of another form counted as in use, because rlock cannot know that they
 // are free.
