@@ -332,7 +332,7 @@ while True:
   says 'RLOCK_URL=$REDIS_URL'
 }
 
-@test "a misspelt variable causes a warning, but not inside a run or with -q; config lists unknown variables" {
+@test "an unknown variable causes a warning, but not inside a run or with -q; config lists unknown variables" {
   RLOCK_PREFX=x: run -0 --separate-stderr rlock run lock -- true
   says "does not know RLOCK_PREFX; did you mean RLOCK_PREFIX?"
   RLOCK_PREFX=x: quietly rlock run -q lock -- true
@@ -341,3 +341,8 @@ while True:
   RLOCK_SERVICE_HOST=10.0.0.1 run -0 rlock config
   [[ $output == *"does not know these variables: RLOCK_SERVICE_HOST"* ]]
 }
+  RLOCK_TTL=5m RLOCK_SERVER=db1 run -0 --separate-stderr rlock run lock -- true
+  [ "$(grep -c 'does not know RLOCK_' <<<"$stderr")" = 2 ] || fail "$stderr"
+  [[ $stderr == *"does not know RLOCK_TTL; use the option --ttl, or the key ttl of [run] in rlock.toml"* ]] || fail "$stderr"
+  [[ $stderr == *"does not know RLOCK_SERVER; "* ]] || fail "$stderr"
+  RLOCK_TTL=5m quietly rlock run -q lock -- true

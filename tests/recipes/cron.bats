@@ -67,7 +67,7 @@ idle() {
   host web1 "$crontab"
   host web2 "$crontab"
   host web3 "$crontab"
-  local i ticks=${RLOCK_CRON_TICKS:-1}
+  local i ticks=${CRON_TICKS:-1}
   for ((i = 1; i <= ticks; i++)); do tick ran "$i"; done
   [ "$(wc -l <nightly)" -eq "$ticks" ] || fail "$(cat nightly)"
   # \% is a % for the shell.

@@ -224,6 +224,47 @@ bool shows_password(const Choices& choices) {
          });
 }
 
+constexpr std::string_view kVariablePrefix = "RLOCK_";
+
+// Kubernetes sets such variables next to a Service whose name begins with `rlock`, and the CI
+// templates of rlock (packaging/ci) have their inputs in others.
+bool is_of_platform(std::string_view name) {
+  return name.starts_with("RLOCK_CI_") || name.ends_with("_SERVICE_HOST") ||
+         name.find("_SERVICE_PORT") != name.npos || name.ends_with("_PORT") ||
+         name.find("_PORT_") != name.npos;
+}
+
+// RLOCK_CONNECT_TIMEOUT of `connect-timeout`.
+std::string variable_like(std::string_view option) {
+  std::string name(kVariablePrefix);
+  for (char c : option) {
+    name += c == '-' ? '_' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  }
+  return name;
+}
+
+// What the user of a variable that rlock does not know may have meant: an option, or one of
+// `settings` within two letters. Empty: nothing that rlock has.
+std::string advice_on(const std::string& name, std::span<const std::string_view> settings) {
+  for (const OptionRow& row : options()) {
+    if (!row.on_command_line() || name != variable_like(row.name)) continue;
+    if (!row.in_file) return util::format("use the option --{}", row.name);
+    return util::format("use the option --{0}, or the key {0}{1} in rlock.toml", row.name,
+                        row.section == Section::command ? " of [run]" : "");
+  }
+  constexpr size_t kSlip = 2;
+  std::string_view meant;
+  size_t least = kSlip + 1;
+  for (std::string_view setting : settings) {
+    if (!setting.starts_with(kVariablePrefix) || name.size() > setting.size() + kSlip) continue;
+    const size_t distance = edit_distance(name, setting);
+    if (distance >= least) continue;
+    least = distance;
+    meant = setting;
+  }
+  return meant.empty() ? std::string() : util::format("did you mean {}?", meant);
+}
+
 }  // namespace
 
 const char* system_getenv(const char* name) {
@@ -280,22 +321,19 @@ UnknownVariables unknown_variables(std::span<const std::string> names) {
   UnknownVariables unknown;
   for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    if (name.starts_with("RLOCK_")) unknown.names.push_back(name);
-    if (name == "RLOCK_PORT") continue;  // Kubernetes sets it next to a Service of the name `rlock`
-    constexpr size_t kSlip = 2;
-    std::optional<std::string_view> meant;
-    size_t least = kSlip + 1;
-    for (std::string_view setting : std::span(known).subspan(exported)) {
-      const bool near_in_length = name.size() <= setting.size() + kSlip;
-      if (!setting.starts_with("RLOCK_") || !near_in_length || is_set(setting)) continue;
-      const size_t distance = edit_distance(name, setting);
-      if (distance >= least) continue;
-      least = distance;
-      meant = setting;
-    }
-    if (!meant || is_set("RLOCK_HELD")) continue;
-    unknown.warnings.push_back(util::format("warning: rlock does not know {}; did you mean {}?",
-                                            util::printable(name), *meant));
+    const bool ours = name.starts_with(kVariablePrefix);
+    if (ours) unknown.names.push_back(name);
+    if (is_set("RLOCK_HELD") || is_of_platform(name)) continue;
+    std::vector<std::string_view> unset(known.begin() + static_cast<std::ptrdiff_t>(exported),
+                                        known.end());
+    std::erase_if(unset, is_set);
+    const std::string advice = advice_on(name, unset);
+    if (!ours && advice.empty()) continue;
+    unknown.warnings.push_back(
+        util::format("warning: rlock does not know {}; {}", util::printable(name),
+                     advice.empty() ? "ENVIRONMENT in rlock(1) lists what it reads, such as "
+                                      "RLOCK_URL for the server"
+                                    : advice));
   }
   return unknown;
 }

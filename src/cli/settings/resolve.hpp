@@ -30,8 +30,8 @@ std::vector<std::string_view> variables_of(const OptionRow& row);
 // Variables that look like settings of rlock but are not.
 struct UnknownVariables {
   std::vector<std::string> names;  // names that begin with RLOCK_
-  Warnings
-      warnings;  // about names within two letters of a setting that is not set; none inside a run
+  Warnings warnings;  // about these, except those of a platform, and about other names within two
+                      // letters of a setting that is not set; none inside a run
 };
 UnknownVariables unknown_variables(std::span<const std::string> names);
 std::vector<std::string> environment_names();
