@@ -328,8 +328,16 @@ while True:
   [[ $stderr != *local:* ]]
   SUDO_UID=1000 run -78 --separate-stderr rlock status
   says "sudo does not pass RLOCK_URL on"
+  RLOCK_CONFIG=/dev/null run -78 --separate-stderr rlock status
+  says 'or url = "URL" in /dev/null'
   REDIS_URL=redis://x run -78 --separate-stderr rlock status
   says 'RLOCK_URL=$REDIS_URL'
+  [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null || skip "needs root"
+  cp "$RLOCK" .
+  chmod 755 . rlock
+  run -78 --separate-stderr setpriv --reuid=65534 --regid=65534 --clear-groups ./rlock status
+  says "no server given: use --url URL, RLOCK_URL, or url = \"URL\" in $user_file"
+  [[ $stderr != */etc/rlock/* ]] || fail "$stderr"
 }
 
 @test "an unknown variable causes a warning, but not inside a run or with -q; config lists unknown variables" {
@@ -337,12 +345,12 @@ while True:
   says "does not know RLOCK_PREFX; did you mean RLOCK_PREFIX?"
   RLOCK_PREFX=x: quietly rlock run -q lock -- true
   quietly rlock run lock -- env RLOCK_PREFX=x: "$RLOCK" status -q lock
-  RLOCK_SERVICE_HOST=10.0.0.1 quietly rlock run lock -- true
-  RLOCK_SERVICE_HOST=10.0.0.1 run -0 rlock config
-  [[ $output == *"does not know these variables: RLOCK_SERVICE_HOST"* ]]
-}
   RLOCK_TTL=5m RLOCK_SERVER=db1 run -0 --separate-stderr rlock run lock -- true
   [ "$(grep -c 'does not know RLOCK_' <<<"$stderr")" = 2 ] || fail "$stderr"
   [[ $stderr == *"does not know RLOCK_TTL; use the option --ttl, or the key ttl of [run] in rlock.toml"* ]] || fail "$stderr"
   [[ $stderr == *"does not know RLOCK_SERVER; "* ]] || fail "$stderr"
   RLOCK_TTL=5m quietly rlock run -q lock -- true
+  RLOCK_SERVICE_HOST=10.0.0.1 quietly rlock run lock -- true
+  RLOCK_SERVICE_HOST=10.0.0.1 run -0 rlock config
+  [[ $output == *"does not know these variables: RLOCK_SERVICE_HOST"* ]]
+}

@@ -65,14 +65,23 @@ redis::TlsOptions tls_options(const Choices& choices) {
   return tls;
 }
 
+// The file that rlock reads for this user: the machine's for root, whose jobs are the machine's.
+std::string file_for_url(const Choices& choices) {
+  if (auto named = choices.last(Opt::config)) return *std::move(named);
+  const auto files = default_config_files(system_getenv);
+  return geteuid() == 0 ? files.back() : files.front();
+}
+
 // Mentions cron and sudo, because they and others start programs with their own environment.
-Error no_server() {
+Error no_server(const Choices& choices) {
   const bool terminal = isatty(STDERR_FILENO) == 1;
-  std::string text = "no server given: use --url URL, RLOCK_URL or rlock.toml";
+  const std::string file = file_for_url(choices);
+  std::string text = util::format(
+      "no server given: use --url URL, RLOCK_URL, or url = \"URL\" in {}", util::printable(file));
   if (system_getenv("REDIS_URL") != nullptr) {
     text += "; rlock does not read REDIS_URL: write RLOCK_URL=$REDIS_URL";
   } else if (system_getenv("SUDO_UID") != nullptr || !terminal) {
-    text += util::format("; {} not pass RLOCK_URL on: write the url into /etc/rlock/rlock.toml",
+    text += util::format("; {} not pass RLOCK_URL on, so write the URL into the file",
                          system_getenv("SUDO_UID") != nullptr ? "sudo does" : "cron and sudo do");
   } else {
     text += "; to try rlock on this machine, use --url local:";
@@ -174,7 +183,7 @@ Status check_connection_setting(Opt id, const std::vector<std::string>& words) {
 }
 
 Result<redis::OpenOptions> connection_options(const Choices& choices) {
-  if (!choices.has(Opt::url)) return no_server();
+  if (!choices.has(Opt::url)) return no_server(choices);
   redis::OpenOptions out;
   TRY(out.urls, redis::parse_urls(choices.all(Opt::url)));
   out.prefix = choices.last(Opt::prefix).value_or(out.prefix);
