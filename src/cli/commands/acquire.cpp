@@ -14,6 +14,7 @@
 #include "cli/run_observer.hpp"
 #include "cli/settings/run_settings.hpp"
 #include "run/background_renewer.hpp"
+#include "run/run.hpp"
 #include "util/duration.hpp"
 #include "util/process.hpp"
 #include "util/text.hpp"
