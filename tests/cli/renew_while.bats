@@ -52,6 +52,22 @@ await_steps() {
   run -0 rlock release finished --owner "$owner"
 }
 
+@test "release says that the lock was released before, as when the process of --renew-while was the wrong one" {
+  steps wrong
+  end_job
+  eventually free wrong
+  run -0 --separate-stderr rlock release wrong --owner "$owner"
+  says '"wrong" at ' " was released before this command" "the process of --renew-while had exited" '$PPID'
+  [ -z "$output" ]
+  quietly rlock release -q wrong --owner "$owner"
+  hold wrong
+  run -0 --separate-stderr rlock release wrong --owner "$owner"
+  says "; it is now held by "
+  let_go wrong
+  owner=$(rlock acquire right --ttl 1m)
+  quietly rlock release right --owner "$owner"
+}
+
 @test "--renew-while: a broken lock stays held while the process lives, because nothing stops its steps" {
   steps forced -t 30 2>err
   queue_up forced -w 60 -- touch served

@@ -214,7 +214,8 @@ EOF
   owner=$(rlock acquire back --ttl 1m)
   quietly rlock release back --owner "$owner"
   nothing_left back
-  quietly rlock release back --owner "$owner"
+  run -0 --separate-stderr rlock release back --owner "$owner"
+  says "was released before this command"
   owner=$(rlock acquire back --ttl 1h)
   moved 3600
   hold back

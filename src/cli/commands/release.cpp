@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "cli/commands/commands.hpp"
 #include "cli/near_name.hpp"
 #include "cli/output/console.hpp"
@@ -36,6 +38,36 @@ Error held_by_run(const LeaseId& lease, const lock::Holder& run, const Session& 
                        typed_name(lease.name.text()))};
 }
 
+// The lock as it was before; none if the server does not say so immediately.
+std::optional<lock::Snapshot> seen_before(Session& session, const lock::LockName& name) {
+  constexpr Millis kLongest{1000};
+  if (session.format() != redis::Format::native) return std::nullopt;
+  lock::SystemPoller poller;
+  auto seen = lock::finish(poller, session.store().inspect({name}), poller.now() + kLongest,
+                           session.server());
+  return seen ? std::optional(*std::move(seen)) : std::nullopt;
+}
+
+bool is_holder(const lock::Snapshot& lock, const lock::Owner& owner) {
+  return std::any_of(lock.holders.begin(), lock.holders.end(),
+                     [&](const lock::Holder& holder) { return holder.owner == owner.text(); });
+}
+
+// A script whose --renew-while names the wrong process had no lock from the exit of that process
+// on. The server remembers the release, but not by whom.
+void report_earlier_release(const LeaseId& lease, const lock::Snapshot& before,
+                            const Session& session) {
+  const std::string now =
+      before.holders.empty() ? "" : "; it is now " + holder_phrase(before.holders.front());
+  print_message(
+      util::format(
+          "{} at {} was released before this command: by another rlock release, or by rlock "
+          "because the process of --renew-while had exited, and then the later steps ran "
+          "without the lock: name a process that outlives all steps, such as $PPID{}",
+          in_quotes(lease.name.text()), util::printable(session.server()), now),
+      Weight::notice);
+}
+
 // The current holder, for the message only.
 std::optional<lock::Holder> present_holder(Session& session, const lock::LockName& name) {
   auto seen = inspect_holders(session, name);
@@ -48,6 +80,7 @@ Result<Report> release(const LeaseId& lease, const Choices& choices) {
   lock::ReleaseCall call{lease.name, lease.owner};
   call.how = lock::ReleaseHow::by_id;
   call.replicas = session.replicas();
+  const auto before = seen_before(session, lease.name);
   TRY(auto reply, session.change([&](auto& store) { return store.release(call); }));
   if (reply.run) return held_by_run(lease, *reply.run, session);
   if (reply.ending != lock::OwnerEnd::released) {
@@ -56,7 +89,10 @@ Result<Report> release(const LeaseId& lease, const Choices& choices) {
     error.text += near_name_hint(session, lease.name);
     return error;
   }
-  if (choices.has(Opt::verbose)) {
+  const bool earlier = before && !before->more_holders && !is_holder(*before, lease.owner);
+  if (earlier && !choices.has(Opt::quiet)) {
+    report_earlier_release(lease, *before, session);
+  } else if (choices.has(Opt::verbose)) {
     print_message(in_quotes(lease.name.text()) + ": released", Weight::notice);
   }
   return Report{[=] { return release_json(call); }};
