@@ -118,6 +118,30 @@ std::optional<int> signal_of(run::RunCause cause, const run::RunOutcome& outcome
   return signaled != nullptr ? std::optional(signaled->signal) : std::nullopt;
 }
 
+// `backup` of a command's text `/usr/bin/backup --full`.
+std::string_view program_in(std::string_view command) {
+  command = command.substr(0, command.find(' '));
+  return command.substr(command.rfind('/') + 1);
+}
+
+// Two jobs that share a NAME and a KEY by mistake: the work of one of them is never done. Arguments
+// may differ: they often contain a date.
+std::string other_work_warning(const lock::AlreadyDone& done,
+                               const std::vector<std::string>& command) {
+  const Record theirs = decode_record(done.record);
+  const std::string own = command_text(command);
+  if (!theirs.command || program_in(*theirs.command) == program_in(own)) return {};
+  return util::format(
+      "; warning: this run was to execute another program, {}, which did not run: give each kind "
+      "of work a NAME or a KEY of its own",
+      util::printable(program_in(own)));
+}
+
+std::string done_warning(const lock::AlreadyDone& done, const MessageContext& context) {
+  return zone_warning(done, context.claim().once) +
+         other_work_warning(done, context.settings.plan.argv);
+}
+
 // The message for each end; empty if all went well.
 class EndText {
  public:
@@ -156,7 +180,7 @@ class EndText {
   std::string operator()(const lock::AlreadyDone& done) const {
     return util::format("{} was done {}{}", in_quotes(context_.name()),
                         done_phrase(done, context_.claim().once, wall_clock()),
-                        zone_warning(done, context_.claim().once));
+                        done_warning(done, context_));
   }
 
   std::string operator()(const lock::FailedTooOften& failed) const {
@@ -426,7 +450,7 @@ RunExit to_exit(const run::RunOutcome& outcome, const MessageContext& context) {
               .obstacle = obstacle_of(outcome)};
   // Warnings are printed even with --quiet.
   const auto* done = std::get_if<lock::AlreadyDone>(&outcome);
-  const bool warns = done != nullptr && !zone_warning(*done, context.claim().once).empty();
+  const bool warns = done != nullptr && !done_warning(*done, context).empty();
   if (warns || (cause == run::RunCause::command && !end.message.empty())) {
     end.severity = run::Severity::error;
   }

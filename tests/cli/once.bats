@@ -258,10 +258,20 @@ asked_once() {
   at_noon
   rlock run --once-per day shop/nightly -- true
   run -0 --separate-stderr rlock run --once-per day shop/nightly -- touch started
-  [[ $stderr =~ "), for day "[0-9-]{10}": true"$ ]] || fail "$stderr"
+  [[ $stderr =~ "), for day "[0-9-]{10}": true; warning: " ]] || fail "$stderr"
   rlock run --once-per 6h --hide-command shop/sync -- true
   run -0 --separate-stderr rlock run --once-per 6h shop/sync -- touch started
   [[ $stderr == *"), for 6h 20"*"T12:00Z" ]] || fail "$stderr"
+}
+
+@test "work that another program did is a warning, with -q too; other arguments or another folder are none" {
+  rlock run --once v17 shop/migrate -- true --to 17
+  run -0 --separate-stderr rlock run -q --once v17 shop/migrate -- touch started
+  says '"shop/migrate" was done by' ": true --to 17; warning: this run was to execute another program, touch, which did not run"
+  quietly rlock run -q --once v17 shop/migrate -- true --to 18
+  quietly rlock run -q --once v17 shop/migrate -- /bin/true
+  rlock run --hide-command --once v18 shop/migrate -- true
+  quietly rlock run -q --once v18 shop/migrate -- touch started
 }
 
 @test "run and acquire refuse a NAME or KEY with a variable that was not replaced; other commands accept it" {
@@ -269,6 +279,7 @@ asked_once() {
   for text in 'shop/$(APP)' '$APP' 'a$(b)'; do
     refuses 64 "bad lock name \"$text\"" "left the variable in it as it is" -- rlock run "$text" -- touch started
     refuses 64 "bad lock name \"$text\"" -- rlock acquire --ttl 1m "$text"
+    refuses 64 "bad lock name \"$text\"" -- rlock close --for 1h "$text"
     run -0 rlock status "$text"
     run -0 rlock queue "$text"
     run -0 rlock history "$text"
@@ -279,7 +290,6 @@ asked_once() {
     refuses 64 "bad KEY of --once \"$text\"" -- rlock run --once "$text" lock -- touch started
     run -0 rlock forget --yes --once "$text" lock
   done
-    refuses 64 "bad lock name \"$text\"" -- rlock close --for 1h "$text"
   for text in 'shop/${APP}' 'shop/{{ app }}'; do
     refuses 64 "bad lock name" -- rlock run "$text" -- touch started
   done
@@ -288,16 +298,6 @@ asked_once() {
   run -0 rlock run --format plain '$queue' -- true
 }
 
-@test "--once-per 15m and 6h: once in each part of a day, which begins at midnight in UTC" {
-  at_noon
-  quietly work --once-per 6h
-  found_done --once-per 6h
-  found_done --once-per 360m
-  CLOCK_SHIFT=$((CLOCK_SHIFT - 60)) quietly work --once-per 6h
-  CLOCK_SHIFT=$((CLOCK_SHIFT + 21600 - 60)) found_done --once-per 6h
-  CLOCK_SHIFT=$((CLOCK_SHIFT + 21600)) quietly work --once-per 6h
-  times 3
-  TZ=XYZ-5:45 quietly work --once-per 15m
 @test "a NAME with an empty part is refused by run, acquire and close; other commands, patterns and peers take it" {
   local text
   for text in shop/ shop//nightly /nightly; do
@@ -318,6 +318,16 @@ asked_once() {
   run -0 rlock close --for 1h 'shop/*'
 }
 
+@test "--once-per 15m and 6h: once in each part of a day, which begins at midnight in UTC" {
+  at_noon
+  quietly work --once-per 6h
+  found_done --once-per 6h
+  found_done --once-per 360m
+  CLOCK_SHIFT=$((CLOCK_SHIFT - 60)) quietly work --once-per 6h
+  CLOCK_SHIFT=$((CLOCK_SHIFT + 21600 - 60)) found_done --once-per 6h
+  CLOCK_SHIFT=$((CLOCK_SHIFT + 21600)) quietly work --once-per 6h
+  times 3
+  TZ=XYZ-5:45 quietly work --once-per 15m
   found_done --once-per 15m
   CLOCK_SHIFT=$((CLOCK_SHIFT + 900)) quietly work --once-per 15m
   quietly work --once-per hour

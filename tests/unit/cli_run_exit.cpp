@@ -174,8 +174,17 @@ TEST_CASE("work that was done before is a success of its own, and says whose") {
   CHECK(to_exit(lock::AlreadyDone{}, once).message ==
         "\"nightly\" was done by another run, with the KEY \"v17\"");
   once.claim().once = lock::Once{lock::OnceKind::period, "day:2026-11-21", {}, {}};
-  CHECK(to_exit(lock::AlreadyDone{{}, {}, encode_record({{}, {}, {}, "./job", {}, {}}), {}}, once)
-            .message == "\"nightly\" was done by another run, for day 2026-11-21: ./job");
+  auto done_by = [&](const char* command) {
+    const std::string by = encode_record({{}, {}, {}, command, {}, {}});
+    return to_exit(lock::AlreadyDone{{}, {}, by, {}}, once);
+  };
+  CHECK(done_by("./backup -a").message ==
+        "\"nightly\" was done by another run, for day 2026-11-21: ./backup -a");
+  CHECK(done_by("./backup -a").severity == run::Severity::notice);
+  CHECK(contains(done_by("./job").message,
+                 ": ./job; warning: this run was to execute another "
+                 "program, backup, which did not run"));
+  CHECK(done_by("./job").severity == run::Severity::error);
   got = to_exit(lock::FailedTooOften{3}, once);
   CHECK(got.code == 7);
   CHECK(got.severity == run::Severity::notice);
