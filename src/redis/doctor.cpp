@@ -363,7 +363,8 @@ SentinelVote ask_sentinel(CommandClient& client, SentinelReport& report, const s
   auto master = client.ask({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", name});
   if (!master) {
     const bool other = master.error().cause == Cause::missing_command;
-    report.error = other ? no_sentinel(report.server) : std::move(master).error();
+    report.error = other ? no_sentinel(report.server)
+                         : login_refused(std::move(master).error(), report.server);
     return *report.error;
   }
   if (master->size() != 2) {

@@ -139,6 +139,19 @@ listens() { (: <"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
   [ "${#wrong[@]}" -eq 0 ] || fail "$(printf '%s\n' "${wrong[@]}")"
 }
 
+@test "a Sentinel URL of a plain server: the message and doctor say which URL to use, even if the server requires a password" {
+  port=$(open_port "$SERVER")
+  export RLOCK_URL=redis+sentinel://:pw@127.0.0.1:$port/the-master
+  run -78 --separate-stderr rlock run -n lock -- touch started
+  says "127.0.0.1:$port is no Sentinel: use redis://127.0.0.1:$port"
+  redis config set requirepass pw >/dev/null
+  run -77 --separate-stderr rlock run -n lock -- touch started
+  says "(NOAUTH)" "; if 127.0.0.1:$port is no Sentinel, but the server itself: use redis://127.0.0.1:$port"
+  run -1 rlock doctor
+  [[ $output == *"if 127.0.0.1:$port is no Sentinel, but the server itself: use redis://127.0.0.1:$port"* ]] || fail "$output"
+  redis -a pw --no-auth-warning config set requirepass '' >/dev/null
+}
+
 @test "a socket that this user may not use is denied: 77" {
   [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null || skip "needs root"
   cp "$RLOCK" rlock

@@ -119,6 +119,14 @@ Error no_sentinel(const Endpoint& server) {
           Retry::never, Answered::yes, Cause::other_kind};
 }
 
+Error login_refused(Error error, const Endpoint& server) {
+  if (error.kind == ErrorKind::denied && error.cause == Cause::other) {
+    error.text += util::format("; if {} is no Sentinel, but the server itself: use {}",
+                               server.label(), url_of_kind(server, ""));
+  }
+  return error;
+}
+
 Sentinels::Sentinels(std::vector<Server> sentinels, std::string master)
     : votes_(sentinels.size()),
       views_(sentinels.size()),
@@ -236,7 +244,7 @@ void Sentinels::read_answer(size_t i) {
   const auto replies = sentinels_[i].take_batch();
   for (const auto& reply : replies) {
     if (reply) continue;
-    votes_[i] = reply.error();
+    votes_[i] = login_refused(reply.error(), sentinels_[i].server());
     return;
   }
   views_[i] = read_view(**replies[0], **replies[1]);
@@ -267,7 +275,7 @@ SentinelVote Sentinels::vote_without_master(Connection& sentinel, const redisRep
   error.text = "sentinel " + sentinel.label() + ": " + redact(sentinel, std::move(error.text));
   error.answered = Answered::yes;
   if (error.kind == ErrorKind::unavailable) error.retry = Retry::later;
-  return error;
+  return login_refused(std::move(error), sentinel.server());
 }
 
 bool Sentinels::all_answered() const {

@@ -59,6 +59,9 @@ size_t count_existing(const std::vector<SentinelView>& views, size_t named);
 
 // The error for a server behind redis+sentinel:// that is not a Sentinel.
 Error no_sentinel(const Endpoint& server);
+// Its refusal of a login. The password in the URL is for the master, and a server that was taken
+// for a Sentinel requires it, too.
+Error login_refused(Error error, const Endpoint& server);
 
 // Finds the current master: asks all sentinels that the user named at the same time, and elects. If
 // they are not a majority of those that exist, it also asks the others. Driven like a
@@ -134,11 +137,11 @@ class SentinelLink final : public Link {
   void drop() override;
   std::string label() const override { return sentinels_.label() + database_; }
   std::string node() const override { return connection_ ? connection_->node() : label(); }
-  bool contains_secret(std::string_view text) const override {
-    return contains_password(master_, text);
-  }
   const Server& node_server() const override {
     return connection_ ? connection_->server() : master_;
+  }
+  bool contains_secret(std::string_view text) const override {
+    return contains_password(master_, text);
   }
 
  private:
