@@ -196,12 +196,8 @@ class EndText {
     const auto& asked = context_.claim().supersede;
     const std::string own =
         asked && asked->number ? util::format(": number {}", *asked->number) : std::string();
-    // The numbers of a CI system may start again at 1.
-    const std::string restart =
-        newer.granted.ms > 0 ? "; if the numbers have started again: " + command_line("forget")
-                             : "";
     return util::format("{}{} was superseded by {}{}", lock_at(context_), own,
-                        newer_phrase(newer, wall_clock()), restart);
+                        newer_phrase(newer, wall_clock()), own.empty() ? "" : remedy_for(newer));
   }
 
   std::string operator()(const lock::OwnerEnded& gone) const {
@@ -350,6 +346,15 @@ class EndText {
         break;
     }
     return {};
+  }
+
+  // The numbers of a CI system may begin again at 1, and one of its runs may be left in the queue.
+  std::string remedy_for(const lock::Superseded& newer) const {
+    if (newer.granted.ms > 0) {
+      return "; if the numbers have started again: " + command_line("forget");
+    }
+    return util::format("; if that run is left over: {} shows its owner, and {} removes it",
+                        command_line("queue"), command_line("queue", " --remove OWNER"));
   }
 
   std::string typed_key() const {

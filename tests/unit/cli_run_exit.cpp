@@ -213,9 +213,12 @@ TEST_CASE("a superseded run names the newer one") {
   Record newer = decode_record(record);
   newer.supersede = 58;
   got = to_exit(lock::Superseded{encode_record(newer), {}, {}, {}}, deploy);
-  CHECK(got.message.ends_with(": number 3 was superseded by number 58 of ci@runner7 (pid 812)"));
+  CHECK(contains(got.message, ": number 3 was superseded by number 58 of ci@runner7 (pid 812); "));
   got = to_exit(lock::Superseded{record, 57, {}, {1763712005000}}, deploy);
-  CHECK(got.message.ends_with("(pid 812), which has waited since 2025-11-21T08:00:05Z"));
+  CHECK(got.message.ends_with(
+      "(pid 812), which has waited since 2025-11-21T08:00:05Z; if that run is left "
+      "over: rlock queue nightly shows its owner, and rlock queue --remove "
+      "OWNER nightly removes it"));
 }
 
 TEST_CASE("a success that is not recorded is a warning, and the exit code stays") {
