@@ -29,7 +29,9 @@ DeadlockWatch::DeadlockWatch(const run::Plan& plan, Session& session, const run:
       name_(plan.claim.name),
       signal_fd_(signals.fd()),
       deadline_(plan.limits.deadline),
-      held_(decode_record(plan.claim.record).holds) {}
+      held_(decode_record(plan.claim.record).holds),
+      own_process_(process_phrase(decode_record(plan.claim.record), plan.claim.owner.text())),
+      lock_options_(session.lock_options()) {}
 
 std::optional<std::string> DeadlockWatch::look(const lock::Holder& holder) {
   constexpr Millis kFirst{2000}, kAgain{2000}, kEvery{60'000}, kTimeout{300};
@@ -44,13 +46,15 @@ std::optional<std::string> DeadlockWatch::look(const lock::Holder& holder) {
   reported_ = found_.add(std::move(chain));
   if (!reported_) return std::nullopt;
   const std::string text =
-      util::format("{}, which this run holds: {} can continue", deadlock_phrase(found_.last()),
-                   found_.last().size() == 1 ? "neither of them" : "none of them");
-  constexpr const char* kRemedy = "; to resolve this, stop one of these runs";
-  if (deadline_ == TimePoint::max()) return text + kRemedy;
+      util::format("{}, which this run, {}, holds: {} can continue", deadlock_phrase(found_.last()),
+                   own_process_, found_.last().size() == 1 ? "neither of them" : "none of them");
+  const std::string remedy = util::format(
+      "; to resolve this, stop one of these runs, or break a lock: rlock force-unlock{} {}",
+      lock_options_, typed_name(name_.text()));
+  if (deadline_ == TimePoint::max()) return text + remedy;
   return util::format(
       "{} until this wait ends, in {}{}", text,
-      util::format_rough_duration(std::chrono::duration_cast<Millis>(deadline_ - now)), kRemedy);
+      util::format_rough_duration(std::chrono::duration_cast<Millis>(deadline_ - now)), remedy);
 }
 
 Millis DeadlockWatch::remaining(TimePoint now) const {

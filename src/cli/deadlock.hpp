@@ -53,6 +53,8 @@ class DeadlockWatch {
   const int signal_fd_;
   const TimePoint deadline_;
   const std::vector<Hold> held_;  // empty: there is nothing to check
+  const std::string own_process_;
+  const std::string lock_options_;
   std::optional<TimePoint> next_;
   RepeatedChain found_;
   bool reported_ = false;

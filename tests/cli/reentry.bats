@@ -2,6 +2,8 @@
 load helpers/helpers
 
 @test "runs that wait for each other report it, and status shows it" {
+  local me
+  me=$(id -un)@$(hostname)
   mkfifo a.go b.go
   hold_with 'echo >up; read -r _ <a.go; exec rlock run b -- true' a 2>one
   local one=$holder two
@@ -13,9 +15,9 @@ load helpers/helpers
   [[ $output != *deadlock* ]] || fail "$output"
   [[ $(rlock doctor) == *"ok    deadlocks  "* ]] || fail "$(rlock doctor)"
   echo >b.go
-  eventually grep -qE '"a" is held by [^ ]+ \(pid [0-9]+\), which waits for "b", which this run holds: neither of them can continue until this wait ends, in 10m; to resolve this, stop one of these runs$' two
+  eventually grep -qE '"a" is held by '"$me"' \(pid [0-9]+\), which waits for "b", which this run, '"$me"' \(pid [0-9]+\), holds: neither of them can continue until this wait ends, in 10m; to resolve this, stop one of these runs, or break a lock: rlock force-unlock a$' two
   # If it looked too early it looks again after a minute.
-  eventually grep -qE '^rlock: warning: "b" is held by [^ ]+ \(pid [0-9]+\), which waits for "a", which this run holds: neither of them can continue; to resolve this, stop one of these runs$' one
+  eventually grep -qE '^rlock: warning: "b" is held by [^ ]+ \(pid [0-9]+\), which waits for "a", which this run, '"$me"' \(pid [0-9]+\), holds: neither of them can continue; to resolve this, stop one of these runs, or break a lock: rlock force-unlock b$' one
   run -0 rlock status a
   [[ $output == *'deadlock "a" is held by '*', which waits for "b", which is held by '*', which waits for "a"'* ]] || fail "$output"
   rlock status --json a | jq -e '.locks[0].deadlock | startswith("\"a\" is held by ")'
