@@ -10,6 +10,17 @@ past() { rlock history --json "$1" | jq -c "$2"; }
   [ "$(jq -c '[.schema, .name, .runs, .skips.count, .skips.first]' <<<"$output")" = '[1,"nothing",[],0,null]' ] || fail "$output"
 }
 
+@test "history of a lock whose first run is in progress says so, and names status" {
+  hold first
+  run -0 --separate-stderr rlock history first
+  says '"first" at ' "the first run is in progress and is recorded when it ends: held by " "rlock status first shows it"
+  run -0 --separate-stderr rlock history -q first
+  silent
+  let_go first
+  run -0 --separate-stderr rlock history first
+  [ -z "$stderr" ]
+}
+
 @test "history shows how each run ended, the newest first" {
   rlock run various -- true
   run -7 rlock run various -- sh -c 'exit 7'

@@ -38,6 +38,20 @@ Result<lock::HistoryRows> rows_of(const lock::LockName& name, uint64_t runs, Ses
   return session.ask([&](auto& store) { return store.history(name, rows_for(runs)); });
 }
 
+// Says that the only run of the lock so far has not ended.
+void report_first_run(Session& session, const lock::LockName& name, const Choices& choices) {
+  if (choices.has(Opt::quiet) || choices.has(Opt::json)) return;
+  const auto seen = inspect_holders(session, name);
+  if (!seen || seen->holders.empty()) return;
+  print_message(
+      util::format("{} at {}: the first run is in progress and is recorded when it ends: {}; rlock "
+                   "status{} {} shows it",
+                   in_quotes(name.text()), util::printable(session.server()),
+                   holder_phrase(seen->holders.front()), session.lock_options(),
+                   typed_name(name.text())),
+      Weight::notice);
+}
+
 // `name`: nullopt for all locks.
 std::string text_of(const std::optional<lock::LockName>& name, const History& history) {
   if (history.empty()) {
@@ -92,7 +106,10 @@ Result<Report> history_command(const Invocation& invocation) {
   const std::string& name = settings.name->text();
   auto rows = rows_of(*settings.name, settings.runs, session);
   if (!rows) return failure(rows.error(), {name});
-  if (rows->empty()) report_unknown_name(session, *settings.name, invocation.choices);
+  if (rows->empty()) {
+    report_first_run(session, *settings.name, invocation.choices);
+    report_unknown_name(session, *settings.name, invocation.choices);
+  }
   return report_of(settings.name, to_history(name, *rows, settings.runs), kSuccess);
 }
 
