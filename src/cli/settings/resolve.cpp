@@ -225,6 +225,12 @@ bool shows_password(const Choices& choices) {
 }
 
 constexpr std::string_view kVariablePrefix = "RLOCK_";
+constexpr size_t kSlip = 2;  // letters in which a misspelled name differs
+
+// Every run compares its whole environment with all settings, unless their beginnings differ.
+bool begins_like_ours(std::string_view name) {
+  return edit_distance(name.substr(0, kVariablePrefix.size()), kVariablePrefix) <= kSlip;
+}
 
 // Kubernetes sets such variables next to a Service whose name begins with `rlock`, and the CI
 // templates of rlock (packaging/ci) have their inputs in others.
@@ -252,7 +258,6 @@ std::string advice_on(const std::string& name, std::span<const std::string_view>
     return util::format("use the option --{0}, or the key {0}{1} in rlock.toml", row.name,
                         row.section == Section::command ? " of [run]" : "");
   }
-  constexpr size_t kSlip = 2;
   std::string_view meant;
   size_t least = kSlip + 1;
   for (std::string_view setting : settings) {
@@ -320,7 +325,9 @@ UnknownVariables unknown_variables(std::span<const std::string> names) {
   };
   UnknownVariables unknown;
   for (const std::string& name : names) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    if (!begins_like_ours(name) || std::find(known.begin(), known.end(), name) != known.end()) {
+      continue;
+    }
     const bool ours = name.starts_with(kVariablePrefix);
     if (ours) unknown.names.push_back(name);
     if (is_set("RLOCK_HELD") || is_of_platform(name)) continue;
