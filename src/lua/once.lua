@@ -53,8 +53,7 @@ local function write_mark(work, mark, before)
   return pushed_out
 end
 
--- What the owner of a line does once, or nil: field, a field of ONCE; span of the period or distance; asked, when it first asked; max,
--- after how many failures it gives up.
+-- What the owner of a line does once, or nil: field of ONCE; span; asked, when it first asked; max, after how many failures it gives up.
 local function once_of(line)
   if not line or not line.once then return nil end
   return {field = line.once, span = line.span or 0, asked = line.asked or now, max = line.max}
