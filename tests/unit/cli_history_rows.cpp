@@ -28,7 +28,7 @@ lock::Skips skips(uint64_t count, int64_t at = 0) {
 }
 
 std::string how(const char* how, const char* result) {
-  RunEnd end = end_of(ended(how, result));
+  HistoryEnd end = end_of(ended(how, result));
   return end.how + " " + (end.exit_code ? std::to_string(*end.exit_code) : "-") + " " +
          (end.signal ? std::to_string(*end.signal) : "-");
 }

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "cli/options/options.hpp"
+#include "run/requests.hpp"
 #include "unit/cli_config.hpp"
 #include "unit/cli_fixture.hpp"
 #include "util/duration.hpp"
