@@ -49,7 +49,7 @@ TEST_CASE("the texts of --ttl and --no-renew state what its default, and 5m, sur
   };
   const std::string ttl(text_for(row_of(Opt::ttl), CommandId::run).manual);
   CAPTURE(ttl);
-  CHECK(test::contains(ttl, "With 60s it survives every outage of up to " + survived({})));
+  CHECK(test::contains(ttl, "with 60s every outage of up to " + survived({})));
   CHECK(test::contains(ttl, "with 5m of up to " + survived({"-t", "5m"})));
   CHECK(text_for(row_of(Opt::ttl), CommandId::run).fallback == "60s");
   const lock::LeaseMonitor lease(settings({"--no-renew"}), TimePoint(), TimePoint());
