@@ -57,6 +57,23 @@ past() { rlock history --json "$1" | jq -c "$2"; }
   [ "$(rlock history -n 1 many | wc -l)" -eq 3 ]
 }
 
+@test "closing a lock hides neither runs nor skips" {
+  rlock run shut -- true
+  hold shut
+  run -75 rlock run -n shut -- true
+  rlock close --for 1h shut
+  run -75 rlock run -n shut -- true
+  let_go shut
+  for _ in 1 2 3; do
+    rlock open shut
+    rlock close --for 1h shut
+  done
+  run -75 rlock run -n shut -- true
+  [ "$(past shut '[.skips.count, .runs[0].skips.count, .runs[-1].exit_code]')" = '[1,2,0]' ] || fail "$(past shut .)"
+  [ "$(rlock history --json -n 1 shut | jq '.runs[0].exit_code')" = 0 ]
+  [ "$(rlock history --json -n 1 | jq '.runs[0].exit_code')" = 0 ]
+}
+
 @test "the table keeps to the columns of a terminal" {
   rlock run narrow -- sh -c ": $(printf 'x%.0s' {1..300})"
   start in_terminal.py sh -c 'stty cols 80 && rlock history narrow' >shown

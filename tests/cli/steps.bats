@@ -183,7 +183,7 @@ EOF
   refuses 76 hidden "no longer held" "--ttl" -- rlock renew hidden --owner "$owner" --token "$token" -q
   free hidden
   run -0 --separate-stderr rlock renew hidden --owner "$owner" --token "$token" --ttl 15m
-  says hidden "restored for 15m"
+  says hidden "restored it for 15m"
   [ "$(about hidden left_ms)" -gt 890000 ]
   [ "$(about hidden command)" = null ]
 }
@@ -191,7 +191,7 @@ EOF
 @test "-v: renew reports the lease that applies, also if --ttl is shorter; release reports that it is over" {
   owner=$(rlock acquire verbose --ttl 10m)
   run -0 --separate-stderr rlock renew verbose --owner "$owner" --ttl 2s -v
-  says verbose "lasts for another 9m" "it was not changed"
+  says verbose "not changed: the lease already lasts for another 9m"
   run -0 --separate-stderr rlock renew verbose --owner "$owner" --ttl 20m -v
   says verbose "renewed for 20m"
   run -0 --separate-stderr rlock release verbose --owner "$owner" -v

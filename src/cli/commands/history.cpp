@@ -29,13 +29,25 @@ Result<HistorySettings> history_settings(const Invocation& invocation) {
   return settings;
 }
 
-// There may be a row of skips before and after each run.
+// There may be a row of skips before and after each run. Each closure adds more rows.
 constexpr uint64_t rows_for(uint64_t runs) {
   return 2 * runs + 1;
 }
 
+// Returns whether the server may have more of the `runs` than are in these rows, which are as many
+// as were asked for.
+bool lacks_runs(const lock::HistoryRows& rows, uint64_t asked, uint64_t runs) {
+  const auto found = std::count_if(rows.begin(), rows.end(), [](const lock::HistoryRow& row) {
+    return std::holds_alternative<lock::Run>(row);
+  });
+  return rows.size() >= asked && static_cast<uint64_t>(found) < runs;
+}
+
 Result<lock::HistoryRows> rows_of(const lock::LockName& name, uint64_t runs, Session& session) {
-  return session.ask([&](auto& store) { return store.history(name, rows_for(runs)); });
+  for (uint64_t most = rows_for(runs);; most *= 8) {
+    TRY(auto rows, session.ask([&](auto& store) { return store.history(name, most); }));
+    if (!lacks_runs(rows, most, runs)) return rows;
+  }
 }
 
 // Says that the only run of the lock so far has not ended.
@@ -83,7 +95,9 @@ Result<Report> history_of_all(const HistorySettings& settings, Session& session)
       const std::string& name = some[i].text();
       auto rows = batch ? std::move((*batch)[i]) : Result<lock::HistoryRows>(batch.error());
       const bool may_pass = batch && !rows && rows.error().retry == Retry::later;
-      if (may_pass) rows = rows_of(some[i], runs, session);
+      if (may_pass || (rows && lacks_runs(*rows, rows_for(runs), runs))) {
+        rows = rows_of(some[i], runs, session);
+      }
       if (!rows) {
         if (!concerns_one_lock(rows.error())) return failure(rows.error(), {name});
         code = print_error(rows.error(), {name});

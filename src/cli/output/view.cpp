@@ -35,6 +35,14 @@ void sort_by_start(History& lines) {
   });
 }
 
+// Adds the skips of an older row, which a closure separates from these.
+void add_older(lock::Skips& skips, const lock::Skips& older) {
+  skips.count += older.count;
+  skips.first = older.first;
+  skips.done += older.done;
+  skips.superseded += older.superseded;
+}
+
 }  // namespace
 
 using lock::HolderState;
@@ -187,7 +195,12 @@ History to_history(const std::string& name, const lock::HistoryRows& rows, uint6
       closings.push_back({name, std::nullopt, std::nullopt, *closing});
     } else {
       if (lines.empty()) lines.push_back({name});
-      lines.back().skips = std::get<lock::Skips>(row);
+      const auto& skips = std::get<lock::Skips>(row);
+      if (lines.back().skips) {
+        add_older(*lines.back().skips, skips);
+      } else {
+        lines.back().skips = skips;
+      }
     }
   }
   std::move(closings.begin(), closings.end(), std::back_inserter(lines));
