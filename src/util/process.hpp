@@ -125,7 +125,6 @@ bool for_each_number_in(const char* path, Visit visit) noexcept {
 // The same for the open `list` of children, from its beginning. Reads small pieces, because the
 // list may grow as fast as it is read. May miss some children if others exit meanwhile. [proc(5),
 // children]
-// children]
 template <class Visit>
 void for_each_child_in(int list, Visit visit) noexcept {
   char buffer[1024];

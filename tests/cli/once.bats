@@ -191,7 +191,7 @@ queued_work() { queue_up job "$@" -- sh -c 'echo >>ran'; }
 
 asked_once() {
   kill "$1"
-  grep -q 'a second TERM or INT makes it give up' said
+  grep -q 'a second TERM or INT makes rlock give up' said
 }
 
 @test "--fail-open runs without the lock and without a record, and says so" {

@@ -29,7 +29,6 @@ using Batch = std::vector<std::vector<std::string>>;  // commands, each a list o
 // member of a quorum gets the text over an idle connection, unless it has just reported that it
 // knows the script, and over a new connection the digest followed by the text. The check of a
 // member is not awaited either, because even a server that does not count may free a lock.
-// lock.
 enum class Delivery {
   normal,
   following,  // over the connection that gave the last reply, or not at all

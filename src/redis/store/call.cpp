@@ -45,13 +45,6 @@ Error with_server(const Link& link, Error error) {
   return error;
 }
 
-}  // namespace
-
-Error with_action(const std::string& what, Error error) {
-  error.text = util::format("cannot {}: {}", what, error.text);
-  return error;
-}
-
 // Adds what to do with a key that another program has stored: rlock deletes none.
 void add_key(Error& error, const Link& link, std::string_view text, const lua::Script* script,
              const std::vector<std::string>& words) {
@@ -59,9 +52,15 @@ void add_key(Error& error, const Link& link, std::string_view text, const lua::S
   if (error.kind != ErrorKind::wrong_type || key.empty()) return;
   error.text = util::format(
       "the key {} is used for something else: use another NAME or --prefix, or, if no program "
-      "needs "
-      "the key, delete it: {}",
+      "needs the key, delete it: {}",
       key, redis_cli(link.node_server(), "DEL " + util::shell_quoted(key)));
+}
+
+}  // namespace
+
+Error with_action(const std::string& what, Error error) {
+  error.text = util::format("cannot {}: {}", what, error.text);
+  return error;
 }
 
 Error refusal(const Link& link, const std::string& what, std::string_view text,

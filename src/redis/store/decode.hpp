@@ -17,8 +17,8 @@ struct Verdicts {
   bool superseded = false;
 };
 std::optional<lock::AcquireReply> decode_acquire(const redisReply& reply, Verdicts possible);
-// `self`, the owner that renews, is never named as the owner that took the lock.
 std::optional<lock::HeartbeatReply> decode_heartbeat(const redisReply& reply);
+// `self`, the owner that renews, is never named as the owner that took the lock.
 std::optional<lock::RenewReply> decode_renew(const redisReply& reply, std::string_view self);
 std::optional<lock::ReleaseReply> decode_release(const redisReply& reply);
 std::optional<lock::CancelReply> decode_cancel(const redisReply& reply);
