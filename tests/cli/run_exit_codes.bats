@@ -66,7 +66,7 @@ load helpers/helpers
 }
 
 @test "exit 78: if no server was given, the message says where to give one" {
-  RLOCK_URL='' refuses 78 --url RLOCK_URL /etc/rlock/rlock.toml -- rlock run unknown -- touch started
+  RLOCK_URL='' refuses 78 --url RLOCK_URL 'url = "URL" in' -- rlock run unknown -- touch started
 }
 
 @test "--report prints how and after what time the command failed, even with -q" {
