@@ -300,7 +300,7 @@ asked_once() {
 
 @test "a NAME with an empty part is refused by run, acquire and close; other commands, patterns and peers take it" {
   local text
-  for text in shop/ shop//nightly /nightly; do
+  for text in shop/ shop//nightly redis://db//x; do
     refuses 64 "bad lock name \"$text\": a part between slashes is empty" "correct the variable" -- rlock run "$text" -- touch started
     refuses 64 "bad lock name \"$text\"" -- rlock acquire --ttl 1m "$text"
     refuses 64 "bad lock name \"$text\"" -- rlock close --for 1h "$text"
@@ -311,6 +311,8 @@ asked_once() {
     run -0 rlock run --format plain "$text" -- true
     run -0 rlock run --format redisson "$text" -- true
   done
+  run -0 rlock run /var/lock/nightly -- true
+  run -0 rlock run 'deploy https://git.example.org/shop' -- true
   rlock run --prefix shop/ nightly -- true
   rlock run shop/nightly -- true
   run -0 --separate-stderr rlock status 'shop/*'

@@ -121,7 +121,7 @@ asked_more_than() { [ "$(asked)" -gt "$1" ]; }
   run rlock doctor --replicas 1
   [[ $output == *'ok    replicas'*'2 online: '* ]] || fail "$output"
   run rlock doctor --replicas 2
-  [[ $output == *'warn  replicas'*'a failover, or a replica that is away, ends all'* ]] || fail "$output"
+  [[ $output == *'warn  replicas'*'a failover or an unavailable replica stops all'* ]] || fail "$output"
   run -1 rlock doctor --replicas 3
   [[ $output == *'fail  replicas'*'needs 3 replicas'* ]] || fail "$output"
   rlock doctor --json --replicas 1 | jq -e '.acl_rule | contains("+wait")'

@@ -242,9 +242,12 @@ Status check_resolved(std::string_view what, std::string_view text) {
                    what, quoted_word(text)));
 }
 
-// If a variable in `shop/$JOB` is empty, every such job would have the lock `shop/`.
+// If a variable in `shop/$JOB` is empty, every such job would have the lock `shop/`. A path begins
+// with a slash, and a URL contains `://`.
 bool has_empty_part(std::string_view name) {
-  return name.starts_with('/') || name.ends_with('/') || name.find("//") != name.npos;
+  const size_t scheme = name.find("://");
+  const size_t from = scheme == name.npos ? 0 : scheme + 3;
+  return name.ends_with('/') || name.find("//", from) != name.npos;
 }
 
 // The time with the offset, because day, week and month depend on the time zone.
