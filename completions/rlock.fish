@@ -146,7 +146,7 @@ complete -c rlock -n '__rlock_in renew force-unlock' -l token -x -d 'only the ho
 complete -c rlock -n '__rlock_in status force-unlock' -l all -d 'break the lock of every holder'
 complete -c rlock -n '__rlock_in force-unlock' -l now -d 'free the lock immediately: the old and the next command may overlap'
 complete -c rlock -n '__rlock_in queue' -l remove -x -d 'remove this waiter: its owner id, the first characters of it, or its position'
-complete -c rlock -n '__rlock_in queue' -l first -x -d 'move this waiter to the front: its owner id, the first characters of it, or its position'
+complete -c rlock -n '__rlock_in queue' -l first -x -d 'move this waiter to the head of the queue: its owner id, the first characters of it, or its position'
 complete -c rlock -n '__rlock_in history' -s n -l runs -x -d 'how many runs to show'
 complete -c rlock -n '__rlock_in force-unlock forget' -l yes -d 'do not ask for confirmation; required when not on a terminal'
 complete -c rlock -n '__rlock_in doctor' -l strict -d 'exit with 1 for a warning, too'

@@ -44,7 +44,7 @@ std::string survivors_text(const Survivors& survivors, LeaseState lease) {
   constexpr const char* kConsequences[] = {
       "; the lock was not released and is free when its lease expires",
       ", which may still be running when the next holder starts", ""};
-  return util::format("rlock could not stop {}{}; stop what is left as its owner",
+  return util::format("rlock could not stop {}{}; stop these processes as the user who owns them",
                       util::printable(util::joined(survivors, ", ")),
                       kConsequences[static_cast<size_t>(lease)]);
 }

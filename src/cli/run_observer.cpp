@@ -391,9 +391,9 @@ void RunObserver::exempted(const std::vector<std::string>& processes) {
 void RunObserver::cannot_end(const std::vector<std::string>& survivors) {
   report(
       util::format(
-          "{} stays locked because rlock cannot stop {}. Stop what is left as its owner, or break "
-          "the lock: rlock force-unlock{} {}. To make rlock exit without releasing the lock, send "
-          "pid {} a second TERM or INT",
+          "{} stays locked because rlock cannot stop {}. Stop these processes as the user who owns "
+          "them, or break the lock: rlock force-unlock{} {}. To make rlock exit without releasing "
+          "the lock, send pid {} a second TERM or INT",
           in_quotes(name_.text()), in_a_row(survivors), lock_options_, typed_name(name_.text()),
           getpid()),
       Weight::error);

@@ -114,8 +114,8 @@ END
 --min-hold soon -- touch started | --min-hold
 --history 1001 -- touch started
 --once-per fortnight -- touch started | "fortnight"
---once-per 7h -- touch started | a day must consist of such periods
---once-per 24h -- touch started | a day must consist of such periods
+--once-per 7h -- touch started | not a number of whole minutes below 24h that divides a day
+--once-per 24h -- touch started | not a number of whole minutes below 24h that divides a day
 --once-per 90s -- touch started | whole minutes
 --once-within 0 -- touch started | longer than 0
 --once-within 367d -- touch started | 366d

@@ -216,7 +216,7 @@ END
   done
   owners=$(waiters crowd)
   run -64 --separate-stderr rlock queue crowd --remove "$letter"
-  says "--remove $letter: the owner ids of " "waiters begin with that: $letter" "give more characters, or a position"
+  says "--remove $letter: " "waiters have an owner id that begins with this: $letter" "give more characters, or a position"
   [ "$(waiters crowd)" -eq "$owners" ]
 }
 

@@ -60,7 +60,7 @@ is() { [ "$(grade "$2")" = "$1" ]; }
     run -0 sh -c "$(rlock doctor --json | jq -r '.servers[0].checks[] | select(.check == "counting") | .advice')"
   done
   run -0 rlock doctor
-  [[ $output == *"ok    counting      3 sentinels exist"* && $output != *canary* ]] || fail "$output"
+  [[ $output == *"ok    counting      together the sentinels know of 3"* && $output != *canary* ]] || fail "$output"
   at s0 sentinel flushconfig
   grep -q '^user rl .*+@all' "$fleet/s0/conf" || fail "$(cat "$fleet/s0/conf")"
   at s0 acl setuser rl '-sentinel|ckquorum' '-sentinel|master' >/dev/null

@@ -354,7 +354,7 @@ others() { [ "$(at "$1" sentinel sentinels "$master_name" | grep -cx runid)" -eq
   refuses 78 lock "1 of 3 name one" "127.0.0.99:$(port_of s1)"
 }
 
-@test "a Sentinel behind redis:// and a server behind redis+sentinel:// are 78 with the right URL, in doctor too" {
+@test "a URL of the wrong kind exits with 78 and names the right URL; doctor names it, too" {
   group
   local sentinel server command
   sentinel=127.0.0.1:$(port_of s0)

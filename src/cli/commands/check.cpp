@@ -87,9 +87,9 @@ Findings findings_of(const CheckSettings& settings, const lock::Snapshot& lock) 
           lesser, util::format("{}{}{} died {}", several ? runs + "; the last one" : "the last run",
                                by, by.empty() ? "" : ",", age_and_time(last.at, lock.now)));
     } else {
-      findings.add(lesser,
-                   util::format("{}: {}", several ? runs + ", at last" : "the last run failed",
-                                result_text(last.result)));
+      findings.add(
+          lesser, util::format("{}: {}", several ? runs + ", most recently" : "the last run failed",
+                               result_text(last.result)));
     }
   }
   for (const lock::Holder& holder : lock.holders) {

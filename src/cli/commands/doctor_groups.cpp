@@ -39,11 +39,10 @@ MaybeFinding sentinels(const GroupReport& report) {
   if (answer == report.sentinels.size()) return ok(text);
   const bool few = 2 * answer <= report.existing;
   if (few && answer > 0) {
-    return fail(
-        util::format("{}; {} exist, by what they know of each other", text, report.existing),
-        util::format("runs wait until more than half of them answer; if some do not exist "
-                     "any more, make each of the others forget them, 30 s apart: {}",
-                     reset));
+    return fail(util::format("{}; together the sentinels know of {}", text, report.existing),
+                util::format("runs wait until more than half of them answer; if some do not exist "
+                             "any more, make each of the others forget them, 30 s apart: {}",
+                             reset));
   }
   return graded(answer == 0 ? Grade::fail : Grade::warn, text,
                 denied ? "check sentinel_username and sentinel_password; this user needs " +
@@ -101,7 +100,7 @@ MaybeFinding counting(const GroupReport& report) {
     }
   }
   if (answer == 0) return std::nullopt;
-  return ok(util::format("{} sentinels exist, by what they know of each other", report.existing));
+  return ok(util::format("together the sentinels know of {}", report.existing));
 }
 
 // nullopt without a master, which is another failure.

@@ -72,7 +72,7 @@ const std::vector<Metric>& metrics() {
       {"rlock_runs_total", "counter", "Runs that have ended.", counter(&lock::Counters::runs)},
       {"rlock_failures_total", "counter", "Runs that failed, died or lost the lock.",
        counter(&lock::Counters::failures)},
-      {"rlock_losses_total", "counter", "Runs whose lease ended or was broken.",
+      {"rlock_losses_total", "counter", "Runs whose lease expired or was broken.",
        counter(&lock::Counters::losses)},
       {"rlock_skips_total", "counter", "Runs that did not get the lock.",
        counter(&lock::Counters::skips)},

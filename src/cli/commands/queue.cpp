@@ -170,10 +170,11 @@ Result<std::optional<lock::Waiter>> waiter_to_change(const QueueSettings& settin
   for (size_t i = 0; i < std::min(waiters.size(), kShown); ++i) {
     owners.push_back(util::printable(waiters[i].owner));
   }
-  return usage(util::format(
-      "{}: the owner ids of {} waiters begin with that: {}{}; give more characters, or a position",
-      settings.change->text(), waiters.size(), util::joined(owners, ", "),
-      waiters.size() > kShown ? ", …" : ""));
+  return usage(
+      util::format("{}: {} waiters have an owner id that begins with this: {}{}; give more "
+                   "characters, or a position",
+                   settings.change->text(), waiters.size(), util::joined(owners, ", "),
+                   waiters.size() > kShown ? ", …" : ""));
 }
 
 // `changed`: the owner that was removed or moved, if any.

@@ -93,7 +93,7 @@ constexpr CommandRow kCommands[] = {
      "time of the successful runs in the history. This column appears after three successful "
      "runs.\n"
      "--remove removes a waiter from the queue: its rlock exits with 75 and reports who removed "
-     "it. --first moves a waiter to the front.\n"
+     "it. --first moves a waiter to the head of the queue.\n"
      "Exit status: 0, even if there was no such waiter. 64 if OWNER matches several waiters. 75 if "
      "the owner holds the lock.",
      "rlock queue            # of all locks\n"

@@ -73,7 +73,7 @@ constexpr OptionRow kOptions[] = {
      "If a caller has to know why the command did not run, choose codes that the command itself "
      "never returns. busy=N is for a busy lock (--nonblock, --wait and --max-queue), done=N for "
      "work that was done before (--once, --once-per and --once-within), superseded=N for a run "
-     "that a newer one replaces (--supersede), and failures=N for failed runs that are not "
+     "that a newer one supersedes (--supersede), and failures=N for failed runs that are not "
      "repeated (--max-failures). Do not try again after superseded: the newer run does the work."},
     {option(Opt::shell_text, "", "TEXT", "COMING FROM FLOCK", kRun,
             {.group = Group::processes, .letter = 'c', .common = true}),
@@ -218,16 +218,16 @@ constexpr OptionRow kOptions[] = {
             {.group = Group::processes, .value_optional = true, .in_file = true}),
      "run the command in its own pid namespace; the kernel kills everything in it when the run is "
      "over. =user: in a user namespace, too",
-     "For a command of which no process may outlive the run: no process of root, no fork storm, no "
-     "process under a debugger and no daemon, even if rlock and its guard are killed at the same "
-     "instant. rlock kills leftover processes before it releases the lock. Processes in the "
-     "namespace have their own pids, also in their output, and see no other processes in /proc. "
-     "Their mounts are not visible outside. --contain needs root (CAP_SYS_ADMIN). Without root, "
-     "use --contain=user: in a user namespace, files of all other users appear to belong to "
-     "nobody, ambient capabilities and supplementary groups are lost, and sudo and other "
-     "set-user-ID programs do not work. Do not use =user for a backup, which would record the "
-     "wrong owners. rlock doctor says which of the two works on this host. If your choice does "
-     "not, rlock exits with 71 before it asks for the lock."},
+     "For a command whose processes must all be gone after the run, even if rlock and its guard "
+     "are killed at the same instant. This includes processes of root, fork storms, processes "
+     "under a debugger, and daemons. rlock kills leftover processes before it releases the lock. "
+     "Processes in the namespace have their own pids, also in their output, and see no other "
+     "processes in /proc. Their mounts are not visible outside. --contain needs root "
+     "(CAP_SYS_ADMIN). Without root, use --contain=user: in a user namespace, files of all other "
+     "users appear to belong to nobody, ambient capabilities and supplementary groups are lost, "
+     "and sudo and other set-user-ID programs do not work. Do not use =user for a backup, which "
+     "would record the wrong owners. rlock doctor says which of the two works on this host. If "
+     "your choice does not, rlock exits with 71 before it asks for the lock."},
     {option(Opt::format, "format", "native|plain|redisson", "COMING FROM SET NX EX",
             kRun | kAcquire | kRenew | kRelease | kStatus | kWatch | kForce,
             {.group = Group::storage, .fallback = "native"}),
@@ -300,7 +300,8 @@ constexpr OptionRow kOptions[] = {
      "exits with 75: use force-unlock."},
     {option(Opt::first, "first", "OWNER", "report: urgent fix waits behind routine jobs", kQueue,
             {.common = true}),
-     "move this waiter to the front: its owner id, the first characters of it, or its position",
+     "move this waiter to the head of the queue: its owner id, the first characters of it, or its "
+     "position",
      "For a run that cannot wait. A later run can ask for such a position itself with --urgent. "
      "The listing and the history show who moved the waiter. This option never affects the current "
      "holder, and while the lock is closed the waiter still waits until the lock opens. OWNER is "

@@ -38,9 +38,10 @@ constexpr Period kPeriods[] = {
 // A part of a day, counted from midnight in UTC: `15m:2026-11-22T09:15Z`.
 Result<lock::Once> part_of_day(const std::string& word, Millis length, time_t now) {
   if (length < 1min || length >= 24h || 24h % length != 0min || length % 1min != 0min) {
-    return usage(util::format(
-        "--once-per {}: a day must consist of such periods, of whole minutes, such as 15m or 6h",
-        quoted_word(word)));
+    return usage(
+        util::format("--once-per {}: not a number of whole minutes below 24h that divides a day, "
+                     "such as 15m or 6h",
+                     quoted_word(word)));
   }
   const time_t start = now - now % std::chrono::duration_cast<std::chrono::seconds>(length).count();
   tm date{};

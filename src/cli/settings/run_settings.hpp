@@ -65,8 +65,8 @@ struct ClaimSettings {
 Result<ClaimSettings> claim_settings(lock::LockName name, Millis ttl, lock::Responsive responsive,
                                      std::string record, const Choices& choices);
 
-// When the command may run without the lock: if no server answers anything for this long; nullopt:
-// for as long as it may take to reach a server.
+// Time without any answer from a server, after which the command runs without the lock. nullopt:
+// the time for which rlock tries to reach one.
 struct FailOpen {
   std::optional<Millis> after{};
 };
