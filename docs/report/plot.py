@@ -13,7 +13,7 @@ STYLE = ("text{font:12px sans-serif;fill:#222}.title{font-weight:bold;font-size:
 # What a section shows, and how its columns are called. A column that is not here is called by its name.
 TEXTS = {
     "Simulated worlds": "What the simulation counted in each world. *done*: runs that found their work done. *overlaps*: commands that began while "
-                        "another one ran under the same exclusive lock. *violations*: broken promises, without the overlaps of a world in which rlock does not promise to prevent them.",
+                        "another one ran under the same exclusive lock. *violations*: broken promises. Overlaps count only in worlds in which rlock promises to prevent them.",
     "Clocks beyond the bound": "The same for clocks that are too fast or too slow. rlock promises no overlap up to a drift of 5,000 ppm for each clock.",
     "Mutants": "Rules that were left out, what the simulation then detected, and in how many seeds on average.",
     "Rates": "The worlds above that break a condition.",
