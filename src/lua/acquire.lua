@@ -3,30 +3,30 @@
 -- Arguments:
 --   owner, record, limit, ttl
 --   responsive    0, 1 or 2: see lines.lua
---   ticket        that it had before
+--   ticket        that the owner had before
 --   min_hold
---   at_once       1: it does not wait
---   max_queue     with so many waiters it does not wait either
+--   at_once       1: the owner does not wait
+--   max_queue     with so many waiters the owner does not wait either
 --   user          the user's name: the ACL is asked once an hour for each
 --   attempt       over a quorum, the number of this attempt
 --   once, span    a field of ONCE, and the length of its period or distance
 --   asked         with once: how long ago the owner first asked
---   max_failures  with once: after so many it gives up
---   forgotten     over a quorum: up to which token others have forgotten what is done once
---   supersede     of a waiter that supersedes others its number, or `+`
---   rows          how many the history keeps from this run on, if not RUNS
---   while_closed  1: it may pass a closure
---   earlier       by how many us it is taken to have come earlier: it is urgent
+--   max_failures  with once: after so many failures the owner gives up
+--   forgotten     over a quorum: token up to which other servers have forgotten what is done once
+--   supersede     for a waiter that supersedes others: its number, or `+`
+--   rows          how many rows the history keeps from this run on, if not RUNS
+--   while_closed  1: the owner may acquire a closed lock
+--   earlier       for an urgent owner, the microseconds by which it counts as having arrived earlier
 -- Replies:
 --   granted     token, slot
 --   queued      ticket, position, holder, slice (after which to ask again in any case), look_again (when a lease may end)
 --   busy        waiters, holder
---   done        ended, took, record, token: another has done it
---   failed      times, token: it has failed too often
+--   done        ended, took, record, token: another owner has done the work
+--   failed      times, token: the work has failed too often
 --   superseded  record of the newer one; number, if it has one; granted: when a greater number than this one's was granted the lock; or
 --               since: since when the newer one waits
 --   gone        kind, note: this owner has ended
---   more        ask again at once: there is more to sweep
+--   more        ask again immediately: there is more to sweep
 --   and with once forgotten: the token up to which everything was forgotten, or 0
 local owner, record = args.owner, args.record
 local limit, ttl, rows = tonumber(args.limit), tonumber(args.ttl), tonumber(args.rows or RUNS)

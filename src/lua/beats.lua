@@ -1,6 +1,6 @@
 -- Heartbeat and slice of a waiter grow with its distance from the head of the queue.
 
--- For how many slices a waiter at this place, counted from 0, blocks before it asks again.
+-- The number of slices for which a waiter at this position, counted from 0, blocks before it asks again.
 local function slices_at(place) return math.min(MOST_SLICES, 1 + math.floor(place / NEAR)) end
 
 -- The score in ALIVE: the end of a heartbeat that begins now. A quarter of a ms for each slice after the first shows its length.

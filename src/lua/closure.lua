@@ -1,9 +1,9 @@
--- closure: closes the lock or opens it. While it is closed, only runs that may pass are granted it; holders keep it. The caller names the
+-- closure: closes the lock or opens it. While it is closed, only exempt runs are granted it; holders keep it. The caller names the
 -- closure that it saw, so that a late or repeated request changes nothing.
 -- include: memory tombstones lines holders history sweep acl finish
 -- Arguments:
 --   seen      the id of the closure that the caller saw
---   record    the operator's
+--   record    of the operator
 --   id, ends  to close the lock: the new closure's id, and until when
 -- Replies:
 --   closed, opened

@@ -1,8 +1,8 @@
--- The build puts these numbers in the place of their names, in all scripts of the native protocol.
+-- The build replaces these names with their numbers, in all scripts of the native protocol.
 CLAIM = 2000              -- a grant expires unless it is claimed within this time
 SLICE = 5000              -- a waiter near the head asks again so often, one far from it up to MOST_SLICES times as rarely
 HEARTBEAT = 15000         -- and is dropped unless it does within three of its slices
-NEAR = 64                 -- waiters that are near the head, and by how many places the slice grows
+NEAR = 64                 -- waiters that are near the head, and the positions after which the slice grows
 MOST_SLICES = 4
 TOMBSTONE = 60000         -- how long the end of an owner is remembered, at least
 FORM = 1                  -- the number of the stored form; within 1.x it stays

@@ -28,10 +28,10 @@ local function next_ticket()
 end
 
 -- The ticket of an owner that joins, by the first of these that applies:
---   it replaces a waiter     the least of that one's, its own and that of an urgent one
+--   it supersedes a waiter   the least of that one's, its own and that of an urgent one
 --   a quorum                 its own, the same on all servers; if its clock is ahead, the time here, or all later ones would be first
 --   it missed two claims     the last
---   it brings one            its own
+--   it had a ticket before   that ticket
 --   it is urgent             by so much before the time here
 --   otherwise                the last
 local function ticket_for(taken, missed)

@@ -1,4 +1,4 @@
--- acquire: takes the lock if it is free. Sent again by its holder it gives a full lease, not a second entry.
+-- acquire: grants the lock if it is free. Sent again by its holder, it grants a full lease, not a second entry.
 -- ARGV: owner, ttl in ms
 -- Returns: granted | held owner entries ms-left
 local owner, ttl = unpack(ARGV)

@@ -1,10 +1,10 @@
--- first: moves a waiter to the head of the queue: before all waiters if it may pass a closure, otherwise behind those that may. May be sent
+-- first: moves a waiter to the head of the queue: before all waiters if it is exempt, otherwise behind those that are. May be sent
 -- again.
 -- include: memory lines holders queue sweep acl finish
 -- Arguments:
 --   owner, record  the record now says who moved it
 -- Replies:
---   moved   even if it was at the head before
+--   moved   even if the waiter was at the head before
 --   holds, absent
 local owner = args.owner
 

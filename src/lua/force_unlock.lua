@@ -2,9 +2,9 @@
 -- that does not respond is freed immediately, and with `now` every holder is. May be sent again.
 -- include: memory tombstones lines holders queue history sweep admit finish
 -- Arguments:
---   now      1: the holders are not waited for
---   note     who does it and why
---   targets  `owner=token owner=token` of those that are to be broken; token 0: whatever token it has
+--   now      1: without waiting for the holders
+--   note     who breaks the lock and why
+--   targets  `owner=token owner=token` of the leases to break; token 0: whatever token the owner has
 -- Replies:
 --   forced   broken: the holders; counting: the owners of those that count until they confirm; next: the owner that was granted the
 --            lock, if one was; before: the owners that this very request, known by its note, had broken when its reply was lost

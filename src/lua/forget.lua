@@ -1,10 +1,10 @@
 -- forget: removes the marks of work that was done. After that no mark is written for a run that ended before. May be sent again.
 -- include: memory lines holders once finish
 -- Arguments:
---   field    of ONCE; without it all of them
---   through  over a quorum up to which token
+--   field    of ONCE; without it all fields
+--   through  over a quorum: the token up to which to forget
 -- Replies:
---   forgotten  marks: how many fields with a success; failures: with failures since; numbers: with a number that superseded others
+--   forgotten  marks: the number of fields with a success; failures: with failures since; numbers: with a number that superseded others
 local field, given = args.field, tonumber(args.through or 0)
 if not is_known() and call('HLEN', ONCE) == 0 and given == 0 then return {'forgotten'} end
 touch()

@@ -5,7 +5,7 @@
 -- Arguments: owner
 -- Replies:
 --   waits  position, slice, and of the closure, or else of the first lease to end: holder, as acquire names it, and left
---   ask    call acquire: it is not queued, is near the head, something is due, or nobody holds the lock
+--   ask    call acquire: the owner is not queued or is near the head, something is due, or nobody holds the lock
 local HOLDERS, LIMITS, QUEUE, ALIVE, WHO, META = unpack(KEYS)
 local call, owner = redis.call, ARGV[2]
 local time = call('TIME')

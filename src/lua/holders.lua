@@ -15,7 +15,7 @@ local function remove_holder(owner)
   call('ZREM', LIMITS, owner)
 end
 
--- The cool-down that follows a hold with this line, and its end; nil if there is none. If the clock was set back since the hold
+-- The cool-down that follows a lease with this line, and its end; nil if there is none. If the clock was set back since the lease
 -- began, its min-hold counts from now.
 local function cooldown_after(line)
   local ends = math.min(line.since, now) + line.min_hold
@@ -24,7 +24,7 @@ local function cooldown_after(line)
           slot = line.slot, record = line.record}, ends
 end
 
--- After a hold that ran something, the lock stays held until its min-hold has passed: the cool-down replaces the hold, and an earlier
+-- After a run that started something, the lock stays held until its min-hold has passed: the cool-down replaces the lease, and an earlier
 -- cool-down of this owner.
 local function start_cooldown(owner, line)
   local cooldown, ends = cooldown_after(line)

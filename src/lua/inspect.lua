@@ -1,10 +1,10 @@
--- inspect: one page of the state of a lock. Reads only: holders whose leases have ended are left out, not swept, and their runs are
+-- inspect: one page of the state of a lock. Reads only: holders whose leases have expired are left out, not swept, and their runs are
 -- listed and counted, and their cool-downs shown, as the next script that writes will do it.
 -- include: memory lines holders queue history sweep
 -- Arguments:
---   holders_from, holders   the first holder of a page, and how many
---   waiters_from, waiters   the same of waiters
---   rows                    how many of the history
+--   holders_from, holders   the first holder of a page, and the number of holders
+--   waiters_from, waiters   the same for waiters
+--   rows                    number of rows of the history
 -- Replies: the facts at the end of this file. Holders and the closure are as describe() makes them, waiters as list_waiters().
 local holders_from, holders_page = tonumber(args.holders_from or 0), tonumber(args.holders or 0)
 local waiters_from, waiters_page = tonumber(args.waiters_from or 0), tonumber(args.waiters or 0)

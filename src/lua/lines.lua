@@ -4,7 +4,7 @@
 --
 -- The words of a line: state (waiting, granted, held, revoked, cooldown, closed), limit, token, since, ttl, min_hold, responsive
 -- (see RLOCK_RUN); entries, id:end,id:end; slot; once, span, asked, max (what is done once); supersede; while_closed; id (of a
--- closure); result (how the outer run ended, while nested runs keep the lock); counted (the lease ended before, and was put back);
+-- closure); result (how the outer run ended, while nested runs keep the lock); counted (the lease expired before, and was restored);
 -- unclaimed (the grant was broken before its claim).
 local RLOCK_RUN = '2'  -- who responds when its lock is broken: nobody (0), a renewer of steps (1), or rlock run
 

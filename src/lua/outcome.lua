@@ -28,7 +28,7 @@ local function mark_before()
   return tombstone(owner .. ':no_room') and 'no_room' or 'marked'
 end
 
--- The success of a run whose hold is gone, or that only other servers granted the lock: marked and listed once, if no other owner can have
+-- The success of a run whose lease is gone, or that only other servers granted the lock: marked and listed once, if no other owner can have
 -- had the lock since. A holder that is left here with a smaller token has ended: its release reached the other servers only.
 local function note_late_success(end_kind)
   if end_kind == WAS_RELEASED then return mark_before() end
@@ -41,7 +41,7 @@ local function note_late_success(end_kind)
   return note_outcome(nil)
 end
 
--- The server lost its data while the run continued, so no other script lists the run. In that case the memory is younger than the hold.
+-- The server lost its data while the run continued, so no other script lists the run. In that case the memory is younger than the lease.
 local function note_lost_run()
   local number = tonumber(args.run)
   if not number or unused or memory.created > 0 and memory.created <= number or row_of(number) then return end

@@ -4,24 +4,24 @@
 -- Arguments:
 --   owner, entry
 --   how      released
---            unused: its command never started, so that there is no cool-down
+--            unused: the command never started, so that there is no cool-down
 --            by_id: by somebody who knows the owner's id; refused for a live run, since the next holder would start while it runs
 --            cancelled, timed_out
 --            removed: by an operator, from the queue only
---            yielded: an attempt over a quorum got no majority; what it took here is cancelled, and the owner may come back
+--            yielded: an attempt over a quorum got no majority; its grant here is cancelled, and the owner may come back
 --   note     who removed it and why, or the result of the run in one word, `exit:7`, `signal:9`; without it `-`
---   attempt, ticket  with yielded: the attempt, and the ticket to keep its position, if it is to keep it
---   run      of the outer run, and not over a quorum: the token of its hold. If the server has lost the hold, the run is listed as lost
+--   attempt, ticket  with yielded: the attempt, and the ticket if the owner keeps its position
+--   run      the token of the outer run; absent over a quorum. If the server has lost the lease, the history lists the run as lost
 --   record   of the run
---   of what is done once: once, a field of ONCE; span; asked: how long ago the owner first asked; token; outcome: succeeded,
---            failed, or `-`: a failure that is not counted; waited: how long it had waited for the lock
+--   and for work that is done once: once, a field of ONCE; span; asked: how long ago the owner first asked; token; outcome:
+--            succeeded, failed, or `-`: a failure that is not counted; waited: how long the run had waited for the lock
 -- Replies:
 --   freed       mark: `marked` as done, or `no_room`: marked, and the least recently used keys are forgotten
 --   kept        mark: other entries keep the lock
 --   left_queue  mark
 --   holds       with removed: nothing was done
 --   runs        holder; with by_id: nothing was done
---   absent      kind: how it had ended, see tombstones.lua, or unknown; note, mark
+--   absent      kind: how the owner had ended, see tombstones.lua, or unknown; note, mark
 local owner, entry, ending, note = args.owner, args.entry, args.how, args.note or '-'
 local by_id, unused = ending == 'by_id', ending == 'unused'
 if by_id or unused then ending = 'released' end
@@ -118,7 +118,7 @@ if ending == 'yielded' and 2 * args.attempt + 1 <= stamp_of(owner) then return {
 
 local reply
 touch()
-if ending == 'yielded' then excluded = owner end  -- it has just cancelled its grant, and would get it again at once
+if ending == 'yielded' then excluded = owner end  -- it has just cancelled its grant, and would get it again immediately
 if ending == 'yielded' and not (line and line.state == 'revoked') then
   reply = cancel_attempt(line, held_now, queued)
   sweep()

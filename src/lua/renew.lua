@@ -1,4 +1,4 @@
--- renew: extends a lease, enters a held lock, and restores a lease that the server's data lost. Over a quorum it writes the token
+-- renew: extends a lease, enters a held lock, and restores a lease that the server has lost. Over a quorum it writes the token
 -- of the majority back, which makes the grant count here; a later renewal does so if that was missed. May be sent again.
 -- include: memory tombstones lines holders queue once grant sweep loss finish
 -- Arguments:
@@ -6,16 +6,16 @@
 --   responsive    0, 1 or 2: see lines.lua
 --   token         without it the lease is never restored
 --   min_hold
---   store_record  1: the record is stored anew
+--   store_record  1: the script stores the record anew
 --   attempt       over a quorum the number of the attempt whose token is written back
 --   ahead         by how many ms the clock that issued the token may be ahead of this one
 --   and of a lease that is restored: slot, once, span, max_failures, rows, supersede
 -- Replies:
 --   extended
---   put_back    the lease is restored
---   upgrade     the lock is shared with more holders than this one allows
+--   put_back    the lease was restored
+--   upgrade     more holders share the lock than this owner allows
 --   lost        how (deleted, taken, full, expired, unissued, released, cancelled, removed, forced), note, holder, and untouched
---               (1: nobody was granted the lock since it was granted with this token)
+--               (1: nobody was granted the lock since this owner was, with this token)
 local owner, entry, token, record = args.owner, args.entry, tonumber(args.token or 0), args.record
 local limit, ttl, min_hold = tonumber(args.limit), tonumber(args.ttl), tonumber(args.min_hold or 0)
 local slot, stamp = tonumber(args.slot), 2 * (args.attempt or 0)
@@ -38,14 +38,14 @@ local function add_again(line, since)
   return add_once(line, args.once and {field = args.once, span = tonumber(args.span), asked = since, max = tonumber(args.max_failures)})
 end
 
--- The line of its hold, as this renewal describes it.
+-- The line of the lease, as this renewal describes it.
 local function line_again()
   local since = math.min(now, math.floor(token / 1000))
   return add_again({state = 'held', limit = limit, token = token, since = since, ttl = ttl, min_hold = min_hold,
                     responsive = args.responsive, slot = slot, record = record}, since)
 end
 
--- Renews a live hold; never shortens the lease.
+-- Renews a live lease; never shortens it.
 local function extend(held)
   local line = read_line(owner)
   if line.state == 'revoked' then return lost('forced', false) end  -- it still counts: nobody has taken over

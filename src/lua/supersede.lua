@@ -15,7 +15,7 @@ local function outnumbered(newest)
 end
 
 -- The reply to an owner that is older than a waiting owner, or than an owner that was granted the lock before. An owner with a
--- ticket comes back: it was swept, or a newer owner took its place and has the same ticket.
+-- ticket comes back: it was swept, or a newer owner superseded it and has the same ticket.
 local function superseded_reply()
   local number, newest, waits = newest_number(), read_mark('newest'), read_waits()
   local ticket = tonumber(args.ticket or math.huge)

@@ -17,13 +17,13 @@ local function dismiss_as_done(owner, record, verdict)
   dismiss(owner, record, DONE, verdict[1] == 'failed' and 'failed ' .. int(verdict.times) .. ' ' .. int(verdict.token) or nil)
 end
 
--- How a hold with an expired lease ended: an operator broke it, its run ended before its nested runs, or the run died.
+-- How a run with an expired lease ended: an operator broke the lease, the run ended before its nested runs, or it died.
 local function lapse_of(line)
   if line.state == 'revoked' then return 'forced' end
   return line.result and 'released' or 'expired'
 end
 
--- Records that a hold has ended without its release.
+-- Records that a lease has ended without a release.
 local function note_lapse(owner, line, ends)
   local how = lapse_of(line)
   record_run(owner, line, how, '-', ends)
