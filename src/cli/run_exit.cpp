@@ -430,9 +430,10 @@ std::string unlocked_warning(const Error& error, const MessageContext& context) 
 
 std::string lease_end_text(const run::LeaseEnd& lease) {
   if (lease.reported) return lost_phrase(*lease.reported);
-  const bool tried = lease.by_guard || lease.last_error;
-  std::string text = tried ? "the lease expired" : "the lease was not renewed";
-  if (lease.by_guard) text += " while rlock was stopped or got no processor time";
+  std::string text = lease.by_guard
+                         ? "the lease expired while rlock was stopped or got no processor time"
+                     : lease.last_error ? "the lease could not be renewed"
+                                        : "the lease was not renewed";
   if (lease.last_error) {
     text += ": " + util::printable(lease.last_error->text);
     if (lease.survives > Millis(0)) {

@@ -51,7 +51,7 @@ std::string slots_text(const lock::Snapshot& lock, lock::Limit own);
 // Why rlock starts a command without the lock.
 std::string unlocked_warning(const Error& error, const MessageContext& context);
 
-// How a lease ended: `it was taken by …`, `the lease expired: …`.
+// How a lease ended: `it was taken by …`, `the lease could not be renewed: …`.
 std::string lease_end_text(const run::LeaseEnd& lease);
 
 // Converts an outcome to the exit that rlock(1), EXIT STATUS, lists.

@@ -42,7 +42,7 @@ end
 local function sweep_holders()
   local ended, ends = ended_holders()
   for i, owner in ipairs(ended) do
-    if held_until(owner) == tonumber(ends[i]) then  -- else a cool-down has begun anew, after a hold that this loop has ended
+    if held_until(owner) == tonumber(ends[i]) then  -- else a cool-down has begun anew, after a lease that this loop has ended
       local line = read_line(owner)
       remove_holder(owner)
       if string.sub(owner, 1, 1) ~= '~' then

@@ -212,7 +212,7 @@ steps_of_one_shell() {
   steps severed -t 1 2>err
   kill -STOP "$(cat "$own_server/pid")"
   eventually no_renewer severed
-  grep -q '"severed" at .* is no longer held: the lease expired' err || fail "$(cat err)"
+  grep -q '"severed" at .* is no longer held: the lease could not be renewed' err || fail "$(cat err)"
   kill -0 "$job"
 }
 
