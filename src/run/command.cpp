@@ -13,6 +13,7 @@
 #include <new>
 #include <string_view>
 
+#include "run/run_end.hpp"
 #include "util/process.hpp"
 
 namespace rlock::run {

@@ -52,7 +52,7 @@ def check_pages(known, faults):
 
 
 def check_mistakes(known, faults):
-    found, _, _ = output("codespell", f"--ignore-words-list={','.join(known)}", f"--ignore-regex={CAMEL_CASE}", *files(*MISTAKES_IN))
+    found, _, _ = output("codespell", "--skip=*.svg", f"--ignore-words-list={','.join(known)}", f"--ignore-regex={CAMEL_CASE}", *files(*MISTAKES_IN))
     for path, line, what in re.findall(r"^([^:\n]+):(\d+): (.*)$", found, re.MULTILINE):
         wrong, _, right = what.partition(" ==> ")
         faults.add(path.removeprefix("./"), line, f'"{wrong}"', f"write instead: {right}")

@@ -123,7 +123,7 @@ asked_more_than() { [ "$(asked)" -gt "$1" ]; }
   run rlock doctor --replicas 2
   [[ $output == *'warn  replicas'*'a failover or an unavailable replica stops all'* ]] || fail "$output"
   run -1 rlock doctor --replicas 3
-  [[ $output == *'fail  replicas'*'needs 3 replicas'* ]] || fail "$output"
+  [[ $output == *'fail  replicas'*'add replicas: no run starts until 3 of them confirm'* ]] || fail "$output"
   rlock doctor --json --replicas 1 | jq -e '.acl_rule | contains("+wait")'
   [[ $(rlock doctor --json | jq -r .acl_rule) != *+wait* ]]
 }
