@@ -205,6 +205,8 @@ steps_of_one_shell() {
   redis client unpause >/dev/null
   eventually just_renewed stalled
   run -0 rlock status -q stalled --owner "$owner"
+  end_job
+  eventually no_renewer stalled
 }
 
 @test "--renew-while: a renewer that is cut off exits when the lease is over" {
