@@ -40,7 +40,8 @@ std::string_view operands_of(const CommandRow& command) {
   return last == "[options]" ? std::string_view() : last;
 }
 
-// What fish and zsh offer for the value of an option. The bash script reads the metavar itself.
+// The words that fish and zsh offer for the value of an option. The bash script reads the metavar
+// itself.
 struct ValueForms {
   std::string fish;
   std::string zsh;

@@ -11,7 +11,7 @@
 #include "redis/net/url.hpp"
 #include "util/result.hpp"
 
-// What the checks of servers and of groups share.
+// Helpers for the checks of servers and of groups.
 namespace rlock::cli {
 
 // The advice if another failure prevented the test.

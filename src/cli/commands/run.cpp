@@ -38,7 +38,7 @@ void warn_without_proc(const run::Plan& plan) {
       in_quotes(plan.claim.name.text())));
 }
 
-// What a server that remembers the grant of `token` knows about the time after it.
+// Finds out what a server that remembers the grant of `token` knows about the time after it.
 lock::LaterHolder since_grant(const lock::Snapshot& seen, lock::Token token, lock::Limit limit) {
   if (token.value == 0 || seen.last_grant < token) return lock::LaterHolder::unknown;
   if (seen.last_grant == token) return lock::LaterHolder::nobody;

@@ -26,10 +26,10 @@ std::string command_help(CommandId command, HelpLength length);
 // bold.
 std::string with_bold_headings(std::string_view help);
 
-// What an exit code means and what to do next; without a code, the list of rlock's own codes.
+// Explains an exit code and what to do next; without a code, lists rlock's own codes.
 std::string exit_code_help(std::optional<int> code);
 
-// What rlock promises and under which conditions, in short.
+// Says in short what rlock promises, and under which conditions.
 std::string guarantees_help();
 
 // A manual page from its template. The holes, which are filled from the tables of commands, options

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdlib>
 #include <iterator>
 #include <optional>
@@ -243,9 +244,7 @@ bool is_of_platform(std::string_view name) {
 // RLOCK_CONNECT_TIMEOUT of `connect-timeout`.
 std::string variable_like(std::string_view option) {
   std::string name(kVariablePrefix);
-  for (char c : option) {
-    name += c == '-' ? '_' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
-  }
+  for (unsigned char c : option) name += static_cast<char>(c == '-' ? '_' : std::toupper(c));
   return name;
 }
 
