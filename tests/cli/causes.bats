@@ -125,14 +125,16 @@ with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as server:
 listens() { (: <"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
 @test "each cause has its code" {
-  local code place rule wrong=()
+  local code place rule limit wrong=()
   while read -r code place rule; do
+    limit=300ms
+    [ "$code" -eq 69 ] || limit=5s  # a busy machine may need that long
     end_started
     rm -f p
     # A nil, or an address, in the words of the protocol.
     [ "$rule" != "SENTINEL=*2 9:127.0.0.1 1:1" ] || rule=$'SENTINEL=*2\r\n$9\r\n127.0.0.1\r\n$1\r\n1'
     server "$place" "$rule"
-    run --separate-stderr timeout 30 "$RLOCK" run -n --connect-timeout 300ms lock -- touch started
+    run --separate-stderr timeout 30 "$RLOCK" run -q -n --connect-timeout "$limit" lock -- touch started
     [ "$status" -eq "$code" ] && [ "${#stderr_lines[@]}" -eq 1 ] || wrong+=("$status, not $code: $place $rule: $stderr")
     [ ! -e started ] || fail "started: $place $rule"
   done < <(table)

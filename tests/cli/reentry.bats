@@ -208,7 +208,7 @@ spelled_otherwise() {
   stale=$(rlock run -t 4 over -- sh -c 'printf %s "$RLOCK_HELD"')
   last=$(rlock run over -- printenv RLOCK_TOKEN)
   redis flushall >/dev/null
-  run -0 env RLOCK_HELD="$stale" "$RLOCK" run over -- printenv RLOCK_TOKEN
+  run -0 --separate-stderr env RLOCK_HELD="$stale" "$RLOCK" run over -- printenv RLOCK_TOKEN
   [ "$output" -gt "$last" ] || fail "token $output after $last"
   nothing_left over
 }

@@ -57,11 +57,11 @@ present() {
 
 @test "doctor names the option that accepts a certificate for another name, or of another authority" {
   present elsewhere
-  shows 1 "fail  tls" "elsewhere.example" "-> use --sni NAME" -- rlock doctor
+  shows 1 "fail  tls" "elsewhere.example" "-> use --sni NAME" -- rlock doctor --connect-timeout 30s
   present alone
-  shows 1 "fail  tls" "self-signed" "-> use --cacert FILE" -- rlock doctor
+  shows 1 "fail  tls" "self-signed" "-> use --cacert FILE" -- rlock doctor --connect-timeout 30s
   present server
-  RLOCK_CACERT=$PKI/other/ca.crt shows 1 "fail  tls" "no trusted CA" "-> use --cacert FILE" -- rlock doctor
+  RLOCK_CACERT=$PKI/other/ca.crt shows 1 "fail  tls" "no trusted CA" "-> use --cacert FILE" -- rlock doctor --connect-timeout 30s
 }
 
 @test "a TLS run by name and by address prints nothing and leaves nothing behind" {

@@ -149,8 +149,11 @@ class Family:
             raise AssertionError("a command prints nothing and does not end")
         return os.read(self._fd, size)
 
-    def await_start(self):
-        """The command has said `on`."""
+    def await_start(self, run=None):
+        """The command has said `on`; that of `run`, which fails if it ended before."""
+        until(lambda: self._readable() or (run and run.poll() is not None), "the command's line")
+        if not self._readable():
+            raise AssertionError(f"exit code {run.returncode} before the command said that it had begun")
         said = self._read(3)
         assert said == b"on\n", said
         os.close(self._both)
@@ -164,7 +167,10 @@ class Family:
 
     def read_now(self):
         """Empty where the last process let go already."""
-        return os.read(self._fd, 64) if select.select([self._fd], [], [], 0)[0] else None
+        return os.read(self._fd, 64) if self._readable() else None
+
+    def _readable(self):
+        return bool(select.select([self._fd], [], [], 0)[0])
 
     def close(self):
         os.close(self._fd)
@@ -183,8 +189,6 @@ class Server(RedisServer):
     def lease_end(self, name):
         """In seconds since 1970, 0 for a lock that is free."""
         key = f"rlock:{{{name}}}:holders"
-        if alone := self.answer("GET", key):  # refused where there may be several holders
-            return int(alone.split(" ")[7]) / 1000
         holders = self.answer("ZRANGE", key, "0", "-1", "WITHSCORES") or []
         return int(holders[1]) / 1000 if len(holders) == 2 else 0
 
@@ -247,7 +251,7 @@ class Case(unittest.TestCase):
         argv = [*before, program, "run", *options, name, "--", "sh", "-c", f"exec >'{family.path}'; {script}"]
         holder = self.start(argv, stdout=subprocess.DEVNULL, **how)
         holder.family = family
-        family.await_start()
+        family.await_start(holder)
         return holder
 
     def stop_past_its_lease(self, holder):

@@ -144,7 +144,7 @@ more_calls_at() { [ "$(calls_at "$1")" -gt "$2" ]; }
   local fresh=$!
   start rlock run -n --connect-timeout 300s at_once -- touch ran
   local at_once=$!
-  start sh -c 'rlock acquire --ttl 90s -w 300 steps >owner'
+  start sh -c 'rlock acquire --ttl 10m -w 300 steps >owner'
   local steps=$!
   eventually granted_at r0 fresh
   eventually granted_at r0 at_once
