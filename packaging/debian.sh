@@ -65,7 +65,7 @@ install_where_known() {
 }
 
 install_build_packages() {
-  install_packages g++ cmake make pkg-config libhiredis-dev libssl-dev libcli11-dev libtomlplusplus-dev libfmt-dev nlohmann-json3-dev
+  install_packages g++ cmake make pkg-config libhiredis-dev libssl-dev libcli11-dev mandoc libtomlplusplus-dev libfmt-dev nlohmann-json3-dev
 }
 
 # The package redis-server would start a service on port 6379 that nobody asked for. Debian's server

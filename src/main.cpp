@@ -71,7 +71,10 @@ struct Dispatcher {
   }
   int operator()(const ExitCodeHelp& help) const { return print_result(exit_code_help(help.code)); }
   int operator()(const GuaranteesHelp&) const { return print_result(guarantees_help()); }
-  int operator()(const ManualPage& page) const { return print_error(show_manual(page.command)); }
+  int operator()(const ManualPage& page) const {
+    const auto text = show_manual(page.command);
+    return text ? print_result(*text) : print_error(text.error());
+  }
   int operator()(const Version& version) const {
     const auto form = static_cast<uint64_t>(redis::stored_form());
     constexpr std::string_view kCommit = RLOCK_COMMIT;

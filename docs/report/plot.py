@@ -12,24 +12,24 @@ STYLE = ("text{font:12px sans-serif;fill:#222}.title{font-weight:bold;font-size:
          "stroke:#3b6ea5;stroke-width:2}.axis{stroke:#999}.grid{stroke:#ddd}")
 # What a section shows, and how its columns are called. A column that is not here is called by its name.
 TEXTS = {
-    "Simulated worlds": "What the simulation counted in each world. *done*: runs that found their work done. *overlaps*: commands that began while "
+    "Simulated worlds": "The table shows what the simulation counted in each world. *done*: runs that found their work done. *overlaps*: commands that began while "
                         "another one ran under the same exclusive lock. *violations*: broken promises. Overlaps count only in worlds in which rlock promises to prevent them.",
-    "Clocks beyond the bound": "The same for clocks that are too fast or too slow. rlock promises no overlap up to a drift of 5,000 ppm for each clock.",
-    "Mutants": "Rules that were left out, what the simulation then detected, and in how many seeds on average.",
-    "Rates": "The worlds above that break a condition.",
-    "Years": "A thousand hosts with daily jobs, 20 days for each of 20 seeds.",
-    "Crowd": "Real processes that wait for one lock.",
-    "Queue": "What the scripts take for a queue of each length, without processes.",
-    "Outages": "Ten runs with the default lease for each outage, which began at different moments between two renewals.",
-    "Peers": "A run of `true` without contention: the median.",
-    "Peers and their waiters": "Waiters of one lock on one machine with the server.",
-    "Peers and faults": "A fault of the holder, three seconds after its command began, with a lease of 10 s.",
-    "Names": "Locks of many names: all held, then all idle, and then listed by `status`.",
-    "Restart": "The server restarts while processes wait for one lock.",
-    "Many": "Many locks at the same time.",
-    "Rate": "Runs without contention, 50 at a time.",
-    "Soak": "Mixed faults for hours. Of each piece, the first row is the state after three minutes, when every part has been used, and the second row "
-            "the state at the end. The machine had other work at the same time.",
+    "Clocks beyond the bound": "The table shows the same counts for clocks that are too fast or too slow. rlock promises no overlap up to a drift of 5,000 ppm for each clock.",
+    "Mutants": "Each mutant leaves out one rule. The table shows what the simulation then detected, and in how many seeds on average.",
+    "Rates": "The table lists the worlds above that break a condition.",
+    "Years": "The simulation ran a thousand hosts with daily jobs, for 20 days with each seed.",
+    "Crowd": "Real processes waited for one lock.",
+    "Queue": "The table shows what the scripts take for a queue of each length, without processes.",
+    "Outages": "Ten runs with the default lease met each outage, which began at different moments between two renewals.",
+    "Peers": "The table shows the median of a run of `true` without contention.",
+    "Peers and their waiters": "The waiters of one lock and the server were on one machine.",
+    "Peers and faults": "The holder had a lease of 10 s, and met a fault three seconds after its command began.",
+    "Names": "The locks of many names were all held, then all idle, and then `status` listed them.",
+    "Restart": "The server restarted while processes waited for one lock.",
+    "Many": "Many locks had waiters at the same time.",
+    "Rate": "50 runs at a time started, without contention.",
+    "Soak": "The soak ran with mixed faults. The first row of each piece shows the state after three minutes, when every part has been used, "
+            "and the second row the state at the end. The machine had other work at the same time.",
 }
 COLUMNS = {
     "drift_ppm": "drift in ppm", "host_years": "host-years", "noticed": "detected as", "seeds": "seeds",

@@ -9,7 +9,7 @@ program=rlock-linux-arm64
 install_compiler() {
   dpkg --add-architecture arm64
   apt-get update -q
-  apt-get install -qy --no-install-recommends g++-aarch64-linux-gnu binutils cmake ninja-build pkg-config python3 libcli11-dev \
+  apt-get install -qy --no-install-recommends g++-aarch64-linux-gnu binutils cmake ninja-build pkg-config python3 libcli11-dev mandoc \
     nlohmann-json3-dev libc6-dev:arm64 libhiredis-dev:arm64 libssl-dev:arm64 libtomlplusplus-dev:arm64 libfmt-dev:arm64 qemu-system-arm
 }
 

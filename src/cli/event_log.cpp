@@ -20,6 +20,13 @@
 namespace rlock::cli {
 namespace {
 
+// A copy of descriptor 1 or 2 if the path names it, otherwise empty. If another user made the pipe
+// behind it, or it is a socket, its path cannot be opened.
+util::Fd standard_output(const std::string& path) {
+  const int fd = path == "/dev/stdout" ? 1 : path == "/dev/stderr" ? 2 : -1;
+  return util::Fd(fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0));
+}
+
 // Whether a full disk cut off the last line, of this run or of another.
 bool ends_amid_a_line(const util::Fd& reader) {
   struct stat info {};
@@ -89,9 +96,11 @@ Result<EventLog> EventLog::open(const std::string& path, const lock::AcquireCall
   auto queue = std::make_shared<Queue>();
   queue->writer.reset(::open(
       path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666));
+  const int error = errno;
+  if (!queue->writer) queue->writer = standard_output(path);
   if (!queue->writer) {
     return util::system_error(
-        util::format("cannot open the event log \"{}\"", util::printable(path)));
+        util::format("cannot open the event log \"{}\"", util::printable(path)), error);
   }
   struct stat info {};
   if (fstat(queue->writer.get(), &info) == 0 && S_ISREG(info.st_mode)) {

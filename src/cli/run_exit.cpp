@@ -172,7 +172,8 @@ class EndText {
   }
 
   std::string operator()(const lock::TimedOut& late) const {
-    return util::format("{} is still busy after {} (--wait): {}; {}", lock_at(context_),
+    return util::format("{} is still {} after {} (--wait): {}; {}", lock_at(context_),
+                        lock::is_closure(late.obstacle) ? "closed" : "busy",
                         util::format_duration(context_.waited), held_text(late.obstacle),
                         what_to_do(late.obstacle));
   }

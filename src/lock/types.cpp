@@ -50,6 +50,10 @@ Result<LockName> LockName::parse_key(std::string_view text) {
 }
 
 Result<Owner> Owner::parse(std::string_view text) {
+  if (text.empty()) {
+    return Error{ErrorKind::usage,
+                 "the owner id is empty: is its variable set, and did rlock acquire succeed?"};
+  }
   if (text.size() != 32 || text.find_first_not_of("0123456789abcdef") != text.npos) {
     return Error{ErrorKind::usage,
                  util::format("bad owner \"{}\": an owner id has 32 hexadecimal digits; "

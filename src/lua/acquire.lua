@@ -54,7 +54,7 @@ local function refused()
   return nil
 end
 
--- Why an owner that has ended is not granted the lock; nil if it has not ended, or may come back.
+-- Returns why an owner that has ended is not granted the lock, or nil if the owner has not ended or may come back.
 local function ended_reply()
   local kind = tombstone(owner)
   if kind == DONE and work then
@@ -67,7 +67,7 @@ local function ended_reply()
   return nil
 end
 
--- The reply if the owner's work is done, or failed too often, and nothing runs under its hold yet.
+-- Returns the reply if the owner's work is done, or failed too often, and no command runs under its lease yet.
 local function done_reply()
   if not work then return nil end
   local line = held_until(owner) and read_line(owner)

@@ -36,7 +36,7 @@ local function least(set) return tonumber(call('ZRANGE', set, 0, 0, 'WITHSCORES'
 local function first_end() return least(HOLDERS) end  -- of a lease
 
 -- The server does not undo the writes of a failed script, so a key of a wrong type must stop the script here, before the first write.
--- Before 1.0 the memory was a text, and so was a hold without waiters: `1 ` and more.
+-- Before 1.0 the memory was a text, and so was a held lock without waiters: `1 ` and more.
 local fields, first = redis.pcall('HGETALL', META), redis.pcall('ZRANGE', HOLDERS, 0, 0, 'WITHSCORES')
 if fields.err or first.err then
   for _, key in ipairs({META, HOLDERS}) do

@@ -54,7 +54,7 @@ local function some_holder()
   return two[at] and describe(two[at], tonumber(two[at + 1])) or false
 end
 
--- Why the lock is not granted now: it is closed and the owner may not pass, or it is held.
+-- Returns why the lock is not granted now: the lock is closed and the owner is not exempt, or the lock is held.
 local function obstacle(passes)
   local ends = not passes and closed_until()
   return ends and describe(CLOSED, ends) or some_holder()

@@ -5,7 +5,7 @@
 --   owner, entry
 --   how      released
 --            unused: the command never started, so that there is no cool-down
---            by_id: by somebody who knows the owner's id; refused for a live run, since the next holder would start while it runs
+--            by_id: by a client that knows the owner id; refused for a live run, because the next holder would start while that run continues
 --            cancelled, timed_out
 --            removed: by an operator, from the queue only
 --            yielded: an attempt over a quorum got no majority; its grant here is cancelled, and the owner may come back

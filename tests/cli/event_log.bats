@@ -25,6 +25,14 @@ events() { jq -r .event "$1" | paste -sd ' '; }
   says 'warning: "unwritten": cannot open the event log "none/log": No such file or directory; no events of this run are written'
 }
 
+@test "/dev/stderr works as a log even if it is a socket, which cannot be opened" {
+  /usr/bin/python3 -c 'import socket, subprocess, sys
+ours, theirs = socket.socketpair()
+subprocess.run(sys.argv[1:], stderr=theirs, check=True)
+sys.stdout.buffer.write(ours.recv(65536))' "$RLOCK" run -q --event-log /dev/stderr logged -- true >log
+  jq -se '.[-1].event == "released"' log || fail "$(cat log)"
+}
+
 @test "a skip, a wait that timed out, a waiter that was removed or interrupted: each is an event" {
   hold taken --reason "nightly import"
   run -75 rlock run -n --event-log skipped taken -- true

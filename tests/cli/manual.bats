@@ -47,20 +47,33 @@ options() { rlock "$1" --help | sed -n 's/^  \(-., \|    \)\(--[a-z-]*\).*/\2/p'
   done
 }
 
-@test "rlock help --man runs man with the page that is installed with the program, or says where it is" {
+# shown_without_man: the whole manual, each page once, and no overstrike.
+shown_without_man() {
+  local page
+  run -0 env PATH="$here/none" other/bin/rlock help --man
+  for page in "$top"/man/*.[157]; do
+    page=$(basename "$page")
+    page=${page%.*}
+    [ "$(grep -c "^${page^^}([157]) .* ${page^^}([157])$" <<<"$output")" -eq 1 ] || fail "$page: $output"
+  done
+  [[ $output != *$'\b'* ]] || fail "overstrikes"
+}
+
+@test "rlock help --man runs man with the page that is installed with the program, or prints the text that it contains" {
   mkdir -p tools other/bin other/share/man/man1
   printf '#!/bin/sh\necho "man $*"\n' >tools/man
   chmod +x tools/man
   cp "$RLOCK" other/bin/rlock
-  [ -e /usr/share/man/man1/rlock.1.gz ] || refuses 78 "not installed" "man/rlock.1" -- other/bin/rlock help --man
+  shown_without_man
   cp "$top/man/rlock.1" other/share/man/man1
   run -0 env PATH="$here/tools" other/bin/rlock help --man
   [ "$output" = "man $here/other/bin/../share/man/man1/rlock.1" ] || fail "$output"
-  refuses 78 "share/man/man1/rlock.1" "install man-db" -- env PATH="$here/none" other/bin/rlock help --man
+  shown_without_man
   cp "$top/man/rlock-status.1" other/share/man/man1
   run -0 env PATH="$here/tools" other/bin/rlock help --man status
   [ "$output" = "man $here/other/bin/../share/man/man1/rlock-status.1" ] || fail "$output"
-  refuses 78 "rlock-status.1" "rlock status --help" -- env PATH="$here/none" other/bin/rlock help status --man
+  run -0 env PATH="$here/none" other/bin/rlock help status --man
+  [[ $output == RLOCK-STATUS* && $output != *RLOCK-RUN* ]] || fail "$output"
 }
 
 @test "rlock help says what an exit code means, and what rlock promises" {
@@ -143,7 +156,7 @@ only_one() {
 }
 
 @test "the pipeline example of rlock(1) fails if a step fails, and releases the lock" {
-  sed 's/\\-/-/g; s/\\(aq/'"'"'/g' "$top/man/rlock.1" | sed -n '/^Across the steps/,/^\.fi/p' | grep '^    ' >pipeline
+  sed 's/\\-/-/g; s/\\(aq/'"'"'/g' "$top/man/rlock.1" | sed -n '/^If you cannot put the steps/,/^\.fi/p' | grep '^    ' >pipeline
   grep -q build pipeline
   printf '#!/bin/sh\necho "$0" >>steps\n' >build
   chmod +x build

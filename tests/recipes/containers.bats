@@ -19,9 +19,9 @@ job=(spec jobTemplate spec)
   start "${argv[@]}"
   local first=$!
   eventually test -s running
-  quietly "${argv[@]}"
+  run -0 "${argv[@]}"
   ends_with 0 "$first"
-  quietly "${argv[@]}"
+  run -0 "${argv[@]}"
   [ "$(wc -l <nightly)" -eq 1 ]
 }
 

@@ -187,7 +187,7 @@ TEST_CASE(
   REQUIRE(page);
   CHECK(rlock::test::contains(*page, "It cannot be combined with busy= of "));
   CHECK(rlock::test::contains(*page,
-                              "then exit with 75; 0 is the same as \\-n (default: forever).\n"
+                              "then exit with 75 (default: forever).\n"
                               ".BR rlock\\-run (1)\nsays more.\n"));
   CHECK_FALSE(rlock::test::contains(*page, "max\\-run"));
   CHECK_FALSE(manual_page("@options of nothing@", ""));

@@ -1,16 +1,15 @@
 // How a terminal shows the help; and rlock help --man, which shows the manual page that is
-// installed with this program.
+// installed with this program, or the text that it contains.
 #include <unistd.h>
 
-#include <cerrno>
 #include <climits>
-#include <cstring>
 
 #include "cli/commands/commands.hpp"
 #include "cli/options/help.hpp"
 #include "cli/output/console.hpp"
 #include "cli/settings/resolve.hpp"
 #include "cli/watch/screen.hpp"
+#include "manual_text.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
@@ -29,7 +28,7 @@ std::string program_folder() {
 std::string installed_page(const std::string& name) {
   for (const std::string& prefix : {program_folder() + "../", std::string("/usr/")}) {
     for (const char* ending : {"", ".gz"}) {
-      const std::string page = prefix + "share/man/man1/" + name + ".1" + ending;
+      const std::string page = prefix + "share/man/man1/" + name + ending;
       if (access(page.c_str(), R_OK) == 0) return page;
     }
   }
@@ -43,22 +42,21 @@ std::string shown_help(const std::string& help, int fd) {
   return bold ? with_bold_headings(help) : help;
 }
 
-Error show_manual(std::optional<CommandId> command) {
-  const std::string word = command ? std::string(row_of(*command).name) : "COMMAND";
-  const std::string name = command ? "rlock-" + word : "rlock";
+Result<std::string> show_manual(std::optional<CommandId> command) {
+  const std::string name =
+      (command ? "rlock-" + std::string(row_of(*command).name) : "rlock") + ".1";
   const std::string page = installed_page(name);
-  if (page.empty()) {
-    return {ErrorKind::config,
-            util::format("the manual page {}(1) is not installed with this program: the packages "
-                         "contain it, the source has it as man/{}.1; rlock {} --help explains "
-                         "every option",
-                         name, name, word)};
+  if (!page.empty()) execlp("man", "man", page.c_str(), nullptr);
+  std::string text;
+  for (const PageText& one : kManual) {
+    if (!command || one.name == name) text += one.text;
   }
-  execlp("man", "man", page.c_str(), nullptr);
-  return {ErrorKind::config,
-          util::format("cannot execute man to show {}: {}; install man-db or mandoc, or read rlock "
-                       "{} --help",
-                       page, std::strerror(errno), word)};
+  if (!text.empty()) return text;
+  return Error{ErrorKind::config,
+               util::format("cannot show {}: no man(1), or no such page below {}../share/man, and "
+                            "this program was built without the text of its manual; read rlock {} "
+                            "--help",
+                            name, program_folder(), command ? row_of(*command).name : "run")};
 }
 
 }  // namespace rlock::cli

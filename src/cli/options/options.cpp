@@ -56,12 +56,12 @@ constexpr OptionRow kOptions[] = {
              .fallback = "forever",
              .common = true,
              .in_file = true}),
-     "wait at most DUR, then exit with 75; 0 is the same as -n",
-     "For a job that is better not run than run late. This option limits how long rlock waits for "
-     "the lock and for the server. --max-run limits how long the command runs. If the server is "
-     "unavailable, rlock tries to reach it until this time expires, at least for "
-     "--connect-timeout. Without this option it tries for 60 s. If no server has answered by then, "
-     "it exits with 69."},
+     "wait at most DUR, then exit with 75",
+     "For a job that is better not run than run late. 0 is the same as -n. This option limits how "
+     "long rlock waits for the lock and for the server. --max-run limits how long the command "
+     "runs. If the server is unavailable, rlock tries to reach it until this time expires, at "
+     "least for --connect-timeout. Without this option it tries for 60 s. If no server has "
+     "answered by then, it exits with 69."},
     {option(Opt::conflict_exit_code, "conflict-exit-code", "N", "COMING FROM FLOCK",
             kRun | kAcquire,
             {.group = Group::waiting, .letter = 'E', .fallback = "75", .most = 255}),
@@ -69,12 +69,13 @@ constexpr OptionRow kOptions[] = {
      "This is short for --exit-code busy=N. It cannot be combined with busy= of --exit-code."},
     {option(Opt::exit_code, "exit-code", "WHAT=N", "A DEPLOY FROM CI", kRun | kAcquire,
             {.group = Group::waiting, .fallback = "busy=75,done=0,superseded=75,failures=75"}),
-     "exit with N (0-255) for WHAT: busy, done, superseded or failures; separate several by commas",
-     "If a caller has to know why the command did not run, choose codes that the command itself "
-     "never returns. busy=N is for a busy lock (--nonblock, --wait and --max-queue), done=N for "
-     "work that was done before (--once, --once-per and --once-within), superseded=N for a run "
-     "that a newer one supersedes (--supersede), and failures=N for failed runs that are not "
-     "repeated (--max-failures). Do not try again after superseded: the newer run does the work."},
+     "exit with N for busy, done, superseded or failures",
+     "N is 0 to 255. Separate several by commas. If a caller has to know why the command did not "
+     "run, choose codes that the command itself never returns. busy=N is for a busy lock "
+     "(--nonblock, --wait and --max-queue), done=N for work that was done before (--once, "
+     "--once-per and --once-within), superseded=N for a run that a newer one supersedes "
+     "(--supersede), and failures=N for failed runs that are not repeated (--max-failures). Do "
+     "not try again after superseded: the newer run does the work."},
     {option(Opt::shell_text, "", "TEXT", "COMING FROM FLOCK", kRun,
             {.group = Group::processes, .letter = 'c', .common = true}),
      "run TEXT with $SHELL (or /bin/sh, if it is not set) instead of a COMMAND",
@@ -135,11 +136,11 @@ constexpr OptionRow kOptions[] = {
      "cannot be executed. rlock status shows the cool-down, and force-unlock cancels it."},
     {option(Opt::slots, "slots", "N", "A POOL OF FOUR TEST DATABASES", kRun | kAcquire,
             {.group = Group::lease, .fallback = "1", .common = true, .least = 1, .most = 1024}),
-     "allow up to N holders; if they disagree, the smallest N applies",
-     "Limits how many instances of a job run at the same time. Give the same N everywhere, at most "
-     "1024. The command finds its slot in RLOCK_SLOT: a number from 1 to N that no other live "
-     "holder has. This option cannot be combined with --shared, several servers or another "
-     "--format."},
+     "allow up to N holders",
+     "Limits how many instances of a job run at the same time. Give the same N everywhere, at "
+     "most 1024: if runs give different N, the smallest applies. The command finds its slot in "
+     "RLOCK_SLOT: a number from 1 to N that no other live holder has. This option cannot be "
+     "combined with --shared, several servers or another --format."},
     {option(Opt::shared, "shared", "", "FREEZE OF AN ENVIRONMENT", kRun | kAcquire,
             {.group = Group::lease, .letter = 's', .common = true}),
      "acquire the lock as shared: any number of shared holders, but no exclusive one",
@@ -162,13 +163,14 @@ constexpr OptionRow kOptions[] = {
     {option(Opt::once_per, "once-per", "minute|15m|hour|6h|day|week|month",
             "A JOB ONCE A DAY ON TEN HOSTS", kRun,
             {.group = Group::once, .common = true, .examples = true}),
-     "run the command once in each calendar period; otherwise exit with 0",
-     "For a crontab line on several hosts. The period is that in which a host begins to ask for "
-     "the lock: day, week (from Monday) and month by the local date of the host, all others by "
-     "UTC. A duration must divide a day, as 15m and 6h do. Such periods begin at midnight in UTC. "
-     "cron starts jobs by the same clock, so hosts whose clocks differ by some seconds still agree "
-     "on the period. For day, week and month all hosts need the same time zone: a run that finds "
-     "its work done by a host with another one prints a warning. See rlock-guarantees(7)."},
+     "run the command once in each calendar period",
+     "For a crontab line on several hosts. A run that finds its work done exits with 0. The "
+     "period is that in which a host begins to ask for the lock: day, week (from Monday) and "
+     "month by the local date of the host, all others by UTC. A duration must divide a day, as "
+     "15m and 6h do. Such periods begin at midnight in UTC. cron starts jobs by the same clock, "
+     "so hosts whose clocks differ by some seconds still agree on the period. For day, week and "
+     "month all hosts need the same time zone: a run that finds its work done by a host with "
+     "another one prints a warning. See rlock-guarantees(7)."},
     {option(Opt::once_within, "once-within", "DUR", "A JOB ONCE A DAY ON TEN HOSTS", kRun,
             {.group = Group::once, .least = 1, .most = 366 * kDay}),
      "skip the command and exit with 0 if a run of NAME succeeded within DUR",
@@ -185,16 +187,15 @@ constexpr OptionRow kOptions[] = {
      "after rlock was asked to stop, or a run whose lock an operator broke."},
     {option(Opt::supersede, "supersede", "N", "A DEPLOY FROM CI", kRun | kAcquire,
             {.group = Group::waiting, .value_optional = true, .most = kGreatestToken}),
-     "among waiters with this option keep only the newest (the greatest N); the others exit with "
-     "75",
-     "For deploys: after a long deploy, only the newest commit is deployed, and those in between "
-     "are left out. N is a number that grows, such as the pipeline number. It keeps a retried old "
-     "deploy from winning, even if no run is waiting, because the server remembers the greatest N "
-     "that was granted the lock: for 30 days, or until rlock forget NAME. A run with that same N "
-     "may run again, so you can repeat a deploy. Without N, the latest run to arrive is the "
-     "newest. A newer run takes over the position of the run that it replaces. It never affects "
-     "the current holder, and with --nonblock it replaces no waiter. This option works with one "
-     "server only."},
+     "keep only the newest waiter that has this option",
+     "The newest is the waiter with the greatest N. The others exit with 75. For deploys: after a "
+     "long deploy, only the newest commit is deployed, and those in between are left out. N is a "
+     "number that grows, such as the pipeline number. It keeps a retried old deploy from winning, "
+     "even if no run is waiting, because the server remembers the greatest N that was granted the "
+     "lock: for 30 days, or until rlock forget NAME. A run with that same N may run again, so you "
+     "can repeat a deploy. Without N, the latest run to arrive is the newest. A newer run takes "
+     "over the position of the run that it replaces. It never affects the current holder, and "
+     "with --nonblock it replaces no waiter. This option works with one server only."},
     {option(Opt::while_closed, "while-closed", "", "FREEZE OF AN ENVIRONMENT", kRun | kAcquire,
             {.group = Group::waiting}),
      "acquire the lock even if it is closed (rlock close)",
@@ -216,18 +217,19 @@ constexpr OptionRow kOptions[] = {
      "lock when the command itself exits, and leftover processes keep running without the lock."},
     {option(Opt::contain, "contain", "user", "A JOB ONCE A DAY ON TEN HOSTS", kRun,
             {.group = Group::processes, .value_optional = true, .in_file = true}),
-     "run the command in its own pid namespace; the kernel kills everything in it when the run is "
-     "over. =user: in a user namespace, too",
-     "For a command whose processes must all be gone after the run, even if rlock and its guard "
-     "are killed at the same instant. This includes processes of root, fork storms, processes "
-     "under a debugger, and daemons. rlock kills leftover processes before it releases the lock. "
-     "Processes in the namespace have their own pids, also in their output, and see no other "
-     "processes in /proc. Their mounts are not visible outside. --contain needs root "
-     "(CAP_SYS_ADMIN). Without root, use --contain=user: in a user namespace, files of all other "
-     "users appear to belong to nobody, ambient capabilities and supplementary groups are lost, "
-     "and sudo and other set-user-ID programs do not work. Do not use =user for a backup, which "
-     "would record the wrong owners. rlock doctor says which of the two works on this host. If "
-     "your choice does not, rlock exits with 71 before it asks for the lock."},
+     "run the command in its own pid namespace",
+     "The kernel kills everything in the namespace when the run is over. With =user the command "
+     "runs in a user namespace, too. For a command whose processes must all be gone after the "
+     "run, even if rlock and its guard are killed at the same instant. This includes processes of "
+     "root, fork storms, processes under a debugger, and daemons. rlock kills leftover processes "
+     "before it releases the lock. Processes in the namespace have their own pids, also in their "
+     "output, and see no other processes in /proc. Their mounts are not visible outside. "
+     "--contain needs root (CAP_SYS_ADMIN). Without root, use --contain=user: in a user "
+     "namespace, files of all other users appear to belong to nobody, ambient capabilities and "
+     "supplementary groups are lost, and sudo and other set-user-ID programs do not work. Do not "
+     "use =user for a backup, which would record the wrong owners. rlock doctor says which of the "
+     "two works on this host. If your choice does not, rlock exits with 71 before it asks for the "
+     "lock."},
     {option(Opt::format, "format", "native|plain|redisson", "COMING FROM SET NX EX",
             kRun | kAcquire | kRenew | kRelease | kStatus | kWatch | kForce,
             {.group = Group::storage, .fallback = "native"}),
@@ -246,8 +248,9 @@ constexpr OptionRow kOptions[] = {
      "see EXIT STATUS, 69."},
     {option(Opt::hide_command, "hide-command", "", "report: secrets in the stored command line",
             kRun | kAcquire, {.group = Group::output, .in_file = true}),
-     "do not store the command line; status shows its first 200 bytes to others",
-     "For a command whose arguments others must not see. rlock still stores host, user and pid."},
+     "do not store the command line",
+     "For a command whose arguments others must not see. Without this option, status shows its "
+     "first 200 bytes to them. rlock still stores host, user and pid."},
     {option(Opt::renew_while, "renew-while", "PID", "A BLOCK OF A SCRIPT", kAcquire,
             {.group = Group::lease, .common = true, .least = 1, .most = INT32_MAX}),
      "renew the lease in the background while the process PID lives, then release the lock",
@@ -309,7 +312,9 @@ constexpr OptionRow kOptions[] = {
     {option(Opt::runs, "runs", "N", "report: what did the last nights do", kHistory,
             {.letter = 'n', .fallback = "20", .common = true, .least = 1, .most = 1'000'000}),
      "how many runs to show",
-     "The server keeps 100 rows for each lock, or as many as the last run's --history says, for 30 "
+     "Rows for skipped runs, for work that was done before, and for close and open stand between "
+     "the runs and are not counted. The server keeps 100 rows for each lock, or as many as the "
+     "last run's --history says, for 30 "
      "days."},
     {option(Opt::yes, "yes", "", "report: unlock from a script", kForce | kForget,
             {.common = true}),
@@ -380,9 +385,9 @@ constexpr OptionRow kOptions[] = {
      "option cannot be combined with --password-command."},
     {general(Opt::password_command, "password-command", "CMD",
              "report: password from a vault that changes", {.in_file = true}),
-     "run CMD with /bin/sh; the first line that it prints is the password",
-     "For a password that a vault or a cloud service issues. Do not write a password into CMD: the "
-     "list of processes and rlock config show it."},
+     "read the password from the first line that CMD prints",
+     "For a password that a vault or a cloud service issues. rlock runs CMD with /bin/sh. Do not "
+     "write a password into CMD: the list of processes and rlock config show it."},
     {general(Opt::cacert, "cacert", "FILE", "report: server with a private CA",
              {.environment = "RLOCK_CACERT", .in_file = true}),
      "TLS: trust the CA certificates in FILE, instead of the system's",
@@ -472,13 +477,13 @@ struct PerCommandText {
 };
 constexpr PerCommandText kPerCommandTexts[] = {
     {{Opt::ttl, kRun, "60s"},
-     "length of the lease, at least 1s; rlock renews the lease while the command runs",
-     "rlock renews the lease every 10s, or after each third of it if that is less. With a shorter "
-     "lease the lock is free sooner if this host dies. With a longer lease the command survives a "
-     "longer server outage: with 60s every outage of up to 40s, for example a Sentinel failover "
-     "with the default down-after-milliseconds, and with 5m of up to 4m38s. That is the lease "
-     "without the time between two renewals, --kill-after and a margin. With several servers the "
-     "maximum is 60s."},
+     "length of the lease, at least 1s",
+     "While the command runs, rlock renews the lease every 10s, or after each third of it if that "
+     "is less. With a shorter lease the lock is free sooner if this host dies. With a longer "
+     "lease the command survives a longer server outage: with 60s every outage of up to 40s, for "
+     "example a Sentinel failover with the default down-after-milliseconds, and with 5m of up to "
+     "4m38s. That is the lease without the time between two renewals, --kill-after and a margin. "
+     "With several servers the maximum is 60s."},
     {{Opt::ttl, kAcquire, "none; with --renew-while 60s"},
      "length of the lease, at least 1s: longer than the steps take from one rlock renew to the "
      "next",
@@ -570,7 +575,7 @@ constexpr PerCommandText kPerCommandTexts[] = {
      "free text that rlock history prints, at most 200 bytes",
      "Say why you open the lock before its time."},
     {{Opt::quiet, kStatus}, "print nothing: the exit code shows whether NAME is held"},
-    {{Opt::quiet, kRun}, "print only errors; a skipped run is not an error"},
+    {{Opt::quiet, kRun}, "print only errors, and nothing for a skipped run"},
 };
 
 static_assert(util::rows_in_order<Opt::version>(kOptions, &OptionRow::id));

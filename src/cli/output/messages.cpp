@@ -223,7 +223,8 @@ std::string lost_phrase(const lock::Lost& lost) {
       return "the server lost its data, and its clock is behind the token of this lock: the lease "
              "was not restored";
     case LostHow::released:
-      return "another process released it with this owner id";
+      return "another process released it with this owner id: a `rlock release`, or rlock when the "
+             "process of --renew-while exited";
     case LostHow::forced:
       return util::format("it was broken {}", by.empty() ? "by an operator" : by);
     case LostHow::gone:
