@@ -167,7 +167,7 @@ def comment(name):
 
 def of(one):
     speed = f", true {one['process_ms']} ms" if "process_ms" in one else ""
-    return f"{one['command']}, {one['date']}, load {one['load']}{speed}"
+    return f"{one['command']}, commit {one['commit']}, {one['date']}, load {one['load']}{speed}"
 
 
 def rates():
@@ -187,7 +187,7 @@ def early_and_last(soak):
 def numbers():
     """Every number as it was measured, with its command."""
     out = ["# Numbers", "", "The numbers behind the [report](README.md), which draws the conclusions. `docs/report/plot.py` writes this page. Under each "
-           "heading stand the command that measured the numbers and its date. *load* is the number of processes for each processor that "
+           "heading stand the command that measured the numbers, the commit and the date. *load* is the number of processes for each processor that "
            "were ready to run in the minute before. *true* is the time that the machine takes to run the command `true`.", ""]
     for name, title in (("worlds", "Simulated worlds"), ("drift", "Clocks beyond the bound"), ("mutants", "Mutants")):
         out += section(title, comment(f"{name}.tsv"), table(f"{name}.tsv"))
@@ -197,13 +197,13 @@ def numbers():
         one = kept(f"{name}.json")
         out += section(name.capitalize(), of(one), one["rows"])
     outages = kept("outages.json")
-    out += section("Outages", f"{of(outages)}, commit {outages['commit']}", outages["rows"])
+    out += section("Outages", of(outages), outages["rows"])
     peers = kept("peers.json")
     for part, title in (("rows", "Peers"), ("waiters", "Peers and their waiters"), ("faults", "Peers and faults")):
         out += section(title, of(peers), peers[part])
     for name in ("names", "restart", "many", "rate"):
         one = kept(f"{name}.json")
-        values = {key: value for key, value in one.items() if key not in ("command", "date", "load", "process_ms")}
+        values = {key: value for key, value in one.items() if key not in ("command", "commit", "date", "load", "process_ms")}
         out += section(name.capitalize(), of(one), [values])
     soak = table("soak.tsv")
     out += section("Soak", "tests/bench/soak.py", early_and_last(soak))

@@ -9,6 +9,7 @@ import pathlib
 import re
 import secrets
 import statistics
+import subprocess
 import sys
 import time
 
@@ -159,6 +160,11 @@ def load():
     return os.getloadavg()[0] / os.cpu_count()
 
 
+def commit():
+    return subprocess.run(["git", "-C", str(TOP), "rev-parse", "--short", "HEAD"], capture_output=True, text=True,
+                          check=True).stdout.strip()
+
+
 def begin_quietly(may_be_busy=False):
     """What numbers that are to be kept depend on: the day, the load of the machine, and how many ms it takes to run `true`.
     Ends the program on a busy machine, unless the numbers are better on a quiet one at most by what nobody states."""
@@ -182,7 +188,8 @@ def recorded(name, busy=False):
         def measure_and_keep(*arguments):
             machine = begin_quietly(busy)
             values = measure(*arguments)
-            kept = {"command": " ".join(["tests/bench/" + os.path.basename(sys.argv[0]), *sys.argv[1:]]), **machine, **values}
+            kept = {"command": " ".join(["tests/bench/" + os.path.basename(sys.argv[0]), *sys.argv[1:]]), "commit": commit(), **machine,
+                    **values}
             DATA.mkdir(parents=True, exist_ok=True)
             (DATA / f"{name}.json").write_text(json.dumps(kept, indent=2) + "\n", encoding="ascii")
             print(f"{name}: " + ", ".join(f"{key} {value}" for key, value in values.items() if not isinstance(value, list)))

@@ -138,11 +138,6 @@ def failover(down_after, count):
         return row(f"Sentinel fails over, down-after {down_after} s", None, runs, fates, runs.renewed_after(begin + 1))
 
 
-def commit():
-    return subprocess.run(["git", "-C", str(TOP), "rev-parse", "--short", "HEAD"], capture_output=True, text=True,
-                          check=True).stdout.strip()
-
-
 @recorded("outages", busy=True)
 def outages(count=10):
     todo = [(restart, seconds) for seconds in LENGTHS] + [(network, seconds) for seconds in LENGTHS]
@@ -159,7 +154,7 @@ def outages(count=10):
         thread.join()
     if None in rows:
         sys.exit("a measurement failed")
-    return {"commit": commit(), "rows": rows}
+    return {"rows": rows}
 
 
 outages(*map(int, sys.argv[1:]))

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 
-from common import DATA, RLOCK, Server, begin_quietly, resident_kb, until
+from common import DATA, RLOCK, Server, begin_quietly, commit, resident_kb, until
 
 SECONDS = int(sys.argv[1]) if len(sys.argv) > 1 else 60
 SEED = int(sys.argv[2]) if len(sys.argv) > 2 else random.SystemRandom().randrange(10**9)
@@ -24,7 +24,7 @@ WORKERS, LOCKS, EACH = 6, 3, 10  # seconds between two looks
 LONG = "2m"  # a server that restarts on a busy machine may take half a minute to read its data
 KINDS = ([], ["-n"], ["--wait", "1s"], ["--slots", "2"], ["--once-within", "2s"], ["--once-per", "minute"],
          ["--supersede"], ["--min-hold", "200ms"])
-COLUMNS = ("date", "seed", "second", "runs", "server_kb", "server_fds", "keys", "endless_keys", "holder_kb", "holder_fds",
+COLUMNS = ("date", "commit", "seed", "second", "runs", "server_kb", "server_fds", "keys", "endless_keys", "holder_kb", "holder_fds",
            "waiter_kb", "waiter_fds", "watch_kb", "watch_fds")
 
 
@@ -81,7 +81,7 @@ class Soak:
         client = self.server.client
         keys = list(client.scan_iter(count=1000))
         endless = [key for key in keys if client.ttl(key) == -1]
-        row = [datetime.date.today().isoformat(), SEED, second, self.runs, client.info("memory")["used_memory"] // 1024,
+        row = [datetime.date.today().isoformat(), commit(), SEED, second, self.runs, client.info("memory")["used_memory"] // 1024,
                fds(self.server.process.pid), len(keys), len(endless)]
         for name, process in self.long.items():
             if process.poll() is not None:

@@ -37,10 +37,15 @@ def fleet(world, seeds, *words):
     return found
 
 
+def commit():
+    return subprocess.run(["git", "-C", str(TOP), "rev-parse", "--short", "HEAD"], capture_output=True, text=True,
+                          check=True).stdout.strip()
+
+
 def write(name, rows):
     DATA.mkdir(parents=True, exist_ok=True)
     with open(DATA / name, "w", encoding="ascii") as file:
-        file.write(f"# {datetime.date.today().isoformat()}, tests/simulation/record.py BUILD {TIMES}\n")
+        file.write(f"# {datetime.date.today().isoformat()}, commit {commit()}, tests/simulation/record.py BUILD {TIMES}\n")
         file.write("\t".join(rows[0]) + "\n")
         for row in rows:
             file.write("\t".join(map(str, row.values())) + "\n")

@@ -313,7 +313,14 @@ Result<CommandLine> parse_manual(std::span<const std::string> words) {
   for (const std::string& word : words) {
     if (word == kManual) continue;
     const CommandRow* command = find_command(word);
-    if (command == nullptr) return unknown_topic(word);
+    if (command == nullptr) {
+      std::vector<std::string_view> names;
+      for (const CommandRow& row : commands()) names.push_back(row.name);
+      return usage(
+          util::format("{} is no command{}: rlock help --man COMMAND shows the manual page of a "
+                       "command, and rlock help --man alone the manual",
+                       quoted_word(word), suggestion_text(word, names, "")));
+    }
     return CommandLine(ManualPage{command->id});
   }
   return CommandLine(ManualPage{});

@@ -190,8 +190,8 @@ Cells skip_cells(const lock::Skips& skips, Zones zones) {
 Cells closing_cells(const lock::Closing& closing) {
   const Record by = decode_record(closing.record);
   const bool opened = closing.until.ms == 0;
-  // The client chose the end some milliseconds before the server noted the start: round, so that two
-  // hours are not shown as 1h59m.
+  // The client chose the end some milliseconds before the server noted the start, so that two hours
+  // would be shown as 1h59m.
   auto end = closing.until;
   end.ms += 500;
   return {time_or_dash(closing.at), opened ? "-" : span(closing.at, end),
