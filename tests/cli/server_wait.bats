@@ -207,7 +207,7 @@ gets_over() {
 
 @test "--fail-open=DUR waits DUR for the server, then runs the command without the lock" {
   away
-  waits --fail-open=3s
+  waits --fail-open=8s
   ends_with 0 "$waiter"
   grep -q 'running without the lock (--fail-open)' err || fail "$(cat err)"
   rm ran
@@ -222,9 +222,9 @@ gets_over() {
   own --lua-time-limit 10
   start redis-cli -s "$own_server/s" eval 'while true do end' 0
   eventually eval '[[ $(redis get x 2>&1) == *BUSY* ]]'
-  waits --fail-open=1500ms
+  waits --fail-open=4s
   end_server "$own_server"
-  passed 3s
+  passed 6s
   [ ! -e ran ]
   restart
   ends_with 0 "$waiter"
