@@ -172,10 +172,11 @@ class EndText {
   }
 
   std::string operator()(const lock::TimedOut& late) const {
-    return util::format("{} is still {} after {} (--wait): {}; {}", lock_at(context_),
-                        lock::is_closure(late.obstacle) ? "closed" : "busy",
-                        util::format_duration(context_.waited), held_text(late.obstacle),
-                        what_to_do(late.obstacle));
+    return util::format(
+        "{} {} {} (--wait): {}; {}", lock_at(context_),
+        lock::is_closure(late.obstacle) ? "did not open within" : "is still busy after",
+        util::format_duration(context_.waited), held_text(late.obstacle),
+        what_to_do(late.obstacle));
   }
 
   std::string operator()(const lock::AlreadyDone& done) const {

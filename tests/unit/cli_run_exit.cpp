@@ -153,6 +153,8 @@ TEST_CASE("a skip names the holder and is a notice, not an error") {
                  "(reason: release 7)"));
   }
   CHECK(contains(run_exit(lock::TimedOut{}).message, "still busy after 3s"));
+  CHECK(contains(run_exit(lock::TimedOut{.obstacle = lock::Closure{}}).message,
+                 "did not open within 3s (--wait): closed until "));
   Asked spaced;
   spaced.claim().name = *lock::LockName::parse("a b");
   CHECK(to_exit(lock::Busy{}, spaced).message.ends_with("; see rlock status 'a b'"));

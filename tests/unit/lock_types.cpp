@@ -16,6 +16,7 @@ TEST_CASE("owners are 32 hexadecimal digits, fresh each time") {
         "0123456789abcdef0123456789abcdef0"}) {
     CHECK_FALSE(Owner::parse(bad));
   }
+  CHECK(Owner::parse("").error().text.find("is its variable set") != std::string::npos);
 }
 
 TEST_CASE("the mode follows from the limit") {

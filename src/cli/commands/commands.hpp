@@ -40,9 +40,9 @@ Result<RunSettings> acquire_settings(const Invocation& invocation);
 // NO_COLOR or TERM=dumb is set.
 std::string shown_help(const std::string& help, int fd);
 
-// Replaces this program by man(1), with the installed page of the command, or rlock(1). Where that
-// is impossible, returns the page of the command, or the whole manual, as text. The error says why
-// there is none.
+// Executes man(1) with the installed page of the command, or with rlock(1). If that is impossible,
+// returns the page of the command, or the whole manual, as text. Fails if this program was built
+// without that text.
 Result<std::string> show_manual(std::optional<CommandId> command);
 
 // What `check` prints if it cannot find out: a line on stdout, and exit code 3.
