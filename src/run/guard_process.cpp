@@ -18,6 +18,7 @@
 #include <new>
 
 #include "lock/timing.hpp"
+#include "run/stop_requests.hpp"
 #include "util/boot_timer.hpp"
 #include "util/process.hpp"
 
@@ -76,6 +77,7 @@ class GuardProcess {
         state_(task.context.state),
         tree_(start.grouping, task.session, task.context.state),
         ending_(tree_, task.context.state),
+        requests_(task.context.plan.kill_after),
         line_(task.line) {}
 
   [[noreturn]] void run() noexcept {
@@ -174,7 +176,7 @@ class GuardProcess {
   // The same, with no stop under way: if rlock is stopped until the lease expires, the remaining
   // processes are left alone. There is nothing to do unless rlock gives an order, or is gone.
   bool leftovers_may_stay() const noexcept {
-    return command_is_outlived() && !is_init_ && !asked_to_end_ && state_.killed_by() == 0;
+    return command_is_outlived() && !is_init_ && requests_.why_leftovers_end(state_) == 0;
   }
 
   // Handles leftover processes. Daemons keep running after a run that ended normally, but not if
@@ -237,6 +239,9 @@ class GuardProcess {
   void end_by_ourselves(TimePoint now, bool lease_over) noexcept {
     if (ending_.under_way()) return;
     if (lease_over && leftovers_may_stay()) return;
+    if (lease_over && command_is_outlived() && requests_.why_leftovers_end(state_) == SIGHUP) {
+      tree_.spare_nohup(now + timing::kCountTime);
+    }
     state_.lease_over = lease_over;
     begin_ending(now);
   }
@@ -328,23 +333,31 @@ class GuardProcess {
   void handle_order(const GuardOrder& order) noexcept {
     if (order.kind == GuardOrder::Kind::dismiss) _exit(0);
     if (order.kind == GuardOrder::Kind::end) return begin_ending(BootClock::now());
+    note(order);
     if (order.kind == GuardOrder::Kind::terminal_signal && command_got_signal(order)) return;
     const bool sparing = order.kind == GuardOrder::Kind::terminate_but_nohup;
     terminating_ = terminating_ || sparing || order.kind == GuardOrder::Kind::terminate;
     // A command that has not begun needs no time to clean up, and must not begin any more.
     if (executing_ && terminating_) return begin_ending(BootClock::now());
-    if (sparing) tree_.spare_nohup();
+    if (sparing) tree_.spare_nohup(BootClock::now() + timing::kSignalTime);
     if (terminating_ && command_is_outlived()) state_.phase = CommandPhase::running;
-    for (int number : order.signals) {
-      asked_to_end_ = asked_to_end_ || number == SIGTERM || number == SIGINT;
-    }
     if (executing_) {
       for (int number : order.signals) kill(command(), number);
     } else if (order.kind != GuardOrder::Kind::reached) {
       tree_.signal(order.signals, order.skip,
                    std::min(BootClock::now() + timing::kSignalTime, state_.kill_at()));
     }
-    if (asked_to_end_ && command() > 0) check_may_signal();
+    // A HUP may ask for something other than to stop.
+    const int number = order.signals[0];
+    if (asks_to_stop(number) && number != SIGHUP && command() > 0) check_may_signal();
+  }
+
+  void note(const GuardOrder& order) noexcept {
+    const TimePoint now = BootClock::now();
+    const bool from_terminal = order.kind == GuardOrder::Kind::terminal_signal;
+    if (from_terminal) requests_.note_key(order.signals[0], now);
+    if (order.kind == GuardOrder::Kind::signal || order.kind == GuardOrder::Kind::reached)
+      requests_.note(order.signals[0], now);
   }
 
   // The command itself may run as another user, for example through sudo.
@@ -373,16 +386,16 @@ class GuardProcess {
   SharedState& state_;
   ProcessTree tree_;
   TreeEnding ending_;
+  StopRequests requests_;
   Survivors found_;  // processes that refused a signal
   int line_;
   int before_exec_ = -1;
   bool executing_ = true;  // the command is on its way to its exec
   bool settled_ = false;
   bool rlock_gone_ = false;
-  bool terminating_ = false;   // rlock is stopping the command
-  bool asked_to_end_ = false;  // a TERM or INT was passed on
-  bool reported_ = false;      // rlock was told that some processes cannot be stopped
-  Nanos margin_{0};            // in addition to what a small tree needs
+  bool terminating_ = false;  // rlock is stopping the command
+  bool reported_ = false;     // rlock was told that some processes cannot be stopped
+  Nanos margin_{0};           // in addition to what a small tree needs
   TimePoint counted_for_;
   TimePoint settle_at_;
   TimePoint next_look_;

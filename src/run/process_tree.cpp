@@ -238,6 +238,7 @@ void ProcessTree::record_end(const siginfo_t& info) noexcept {
   if (info.si_code != CLD_EXITED && stat && stat->before_exec()) state_.ran = false;
   state_.ended_first = !begun_;
   state_.end_status = info.si_status;
+  state_.set_ended_at(BootClock::now());
   state_.end_code = info.si_code;
   command_ = 0;
 }
@@ -349,10 +350,10 @@ bool ProcessTree::find_alive(Survivors& survivors) noexcept {
               [&](const Process& process) { note(process, send(process, 0), survivors); });
 }
 
-void ProcessTree::spare_nohup() noexcept {
+void ProcessTree::spare_nohup(TimePoint until) noexcept {
   open();
   groups_end_ = false;
-  walk(BootClock::now() + timing::kSignalTime, [&](const Process& process) {
+  walk(until, [&](const Process& process) {
     if (process.stat == nullptr || !process.stat->alive()) return;
     if (!util::ignores_in(process.folder, SIGHUP)) return;
     state_.exempt.add(process.pid);

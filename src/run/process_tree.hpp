@@ -159,9 +159,10 @@ class ProcessTree {
   // Lists the live processes of the tree. Returns false if it could not inspect all of them.
   bool find_alive(Survivors& survivors) noexcept;
 
-  // Exempts the processes of the tree that ignore a hangup, as many as there is room for. From then
-  // on no group is killed as a whole, because an exempt process may be in it.
-  void spare_nohup() noexcept;
+  // Exempts the processes of the tree that ignore a hangup and are found by `until`, as many as
+  // there is room for. From then on no group is killed as a whole, because an exempt process may be
+  // in it.
+  void spare_nohup(TimePoint until) noexcept;
 
   // The number of processes; nullopt if they could not be counted by `until`, 0 if the kernel has
   // no lists of children.

@@ -143,6 +143,11 @@ class SharedState {
   std::atomic<bool> ran{true};                   // false: it died before it passed its exec
   std::atomic<int> end_status{0};                // its exit code or signal
   std::atomic<int> end_code{0};                  // CLD_…, once the command was reaped
+  void set_ended_at(TimePoint at) noexcept { ended_at_ns_ = at.time_since_epoch().count(); }
+  // When the command was reaped, once it was.
+  TimePoint ended_at() const noexcept {
+    return TimePoint(BootClock::duration(ended_at_ns_.load()));
+  }
   Survivors survivors;
   Survivors exempted;  // processes that ignored the hangup after which the others were stopped
   Exclusions exempt;   // processes that asked to outlive the run
@@ -156,6 +161,7 @@ class SharedState {
  private:
   std::atomic<int64_t> kill_at_ns_{TimePoint::max().time_since_epoch().count()};
   std::atomic<int64_t> count_at_ns_{TimePoint::max().time_since_epoch().count()};
+  std::atomic<int64_t> ended_at_ns_{0};
   static_assert(std::atomic<int64_t>::is_always_lock_free);
 };
 

@@ -13,6 +13,7 @@
 
 #include "lock/timing.hpp"
 #include "run/stage.hpp"
+#include "run/stop_requests.hpp"
 #include "run/terminal.hpp"
 #include "util/boot_timer.hpp"
 #include "util/duration.hpp"
@@ -21,10 +22,6 @@
 
 namespace rlock::run {
 namespace {
-
-bool asks_to_stop(int number) {
-  return number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
-}
 
 // The command gets no grace if there is another holder.
 bool others_may_run(const lock::Lost& lost) {
@@ -61,7 +58,8 @@ class Supervisor {
         state_(context.state),
         lease_(lease),
         renewer_(renewer),
-        guard_(guard) {}
+        guard_(guard),
+        requests_(context.plan.kill_after) {}
 
   Result<RunEnd> run() {
     std::optional<util::SignalBlock> held;  // so that a ^Z can be announced before it stops rlock
@@ -154,28 +152,15 @@ class Supervisor {
     if (!killed) emit(EventKind::terminating, to_string(*cause_));
   }
 
-  // The signal that asked the command to stop, which then stopped; 0 if there was none. A key that
-  // the command survived was not meant for processes that it started later, and a HUP only asked it
-  // to read its configuration again.
-  int cancel_signal() const {
-    const TimePoint since = BootClock::now() - plan_.kill_after;
-    if (cancel_ != 0 && (cancel_ != SIGHUP || hangup_at_ >= since)) return cancel_;
-    const CommandEnd end = command_end();
-    const auto* exited = std::get_if<Exited>(&end);
-    const int number = exited != nullptr ? exited->code - 128 : std::get<Signaled>(end).signal;
-    const auto key = keys_.find(number);
-    return key != keys_.end() && key->second >= since ? number : 0;
-  }
-
   // The command has exited and left processes: daemons, or workers that must be gone before the
   // next holder starts.
   void check_leftovers(TimePoint now) {
     read_signals();  // a signal to all processes of a service reaches the command at the same time
-    const int cancel = cancel_signal();
-    const int number = cancel != 0 ? cancel : state_.killed_by();
+    const int number = requests_.why_leftovers_end(state_);
     if (number == 0) return;
     spares_nohup_ = number == SIGHUP && !is_contained();
-    end_for(cancel != 0 ? EndCause::cancel : EndCause::died, now + plan_.kill_after);
+    const bool cancelled = requests_.cancel(state_) != 0;
+    end_for(cancelled ? EndCause::cancel : EndCause::died, now + plan_.kill_after);
   }
 
   bool is_contained() const { return plan_.contain != Contain::no; }
@@ -199,14 +184,14 @@ class Supervisor {
     if (terminal_.exists() && reached_the_group(info)) {
       result_.asked_to_stop = result_.asked_to_stop || stops;
       if (repeated(number, 0)) return;
-      if (stops) keys_[number] = BootClock::now();
+      requests_.note_key(number, BootClock::now());
       return guard_->pass_on(number, {getpgrp(), terminal_.foreground()});
     }
     // `kill 0` in the command reached rlock too, so rlock does not pass it on.
     const auto sender = static_cast<pid_t>(info.ssi_pid);
     if (sender != 0 && util::proc_is_ours() && util::descends_from(sender, guard_->pid())) return;
     result_.asked_to_stop = result_.asked_to_stop || stops;
-    if (stops && (cancel_ == 0 || cancel_ == SIGHUP)) note_cancel(number);
+    note_request(number);
     const bool reached = is_guard_above(sender);
     if (repeated(number, reached ? sender : 0)) return;
     if (reached) return guard_->order({GuardOrder::Kind::reached, {number}, {}});
@@ -215,13 +200,9 @@ class Supervisor {
   }
 
   // A HUP may ask the command for something other than to stop.
-  void note_cancel(int number) {
+  void note_request(int number) {
     const TimePoint now = BootClock::now();
-    cancel_ = number;
-    if (number == SIGHUP) {
-      hangup_at_ = now;
-      return;
-    }
+    if (!requests_.note(number, now) || number == SIGHUP) return;
     unheeded_at_ = now + std::max(plan_.kill_after, timing::kUnheededAfter);
     if (plan_.stop_after) stop_at_ = now + *plan_.stop_after;
   }
@@ -374,18 +355,18 @@ class Supervisor {
     if (plan_.record_ending) {
       const std::string kill =
           command > 0 ? util::format("; to kill it: kill -KILL {}", command) : "";
-      renewer_.set_record(
-          plan_.record_ending(util::format("still running after signal {}{}", cancel_, kill)));
+      renewer_.set_record(plan_.record_ending(
+          util::format("still running after signal {}{}", requests_.first(), kill)));
     }
     std::optional<Millis> kill_in;
     if (plan_.stop_after) kill_in = *plan_.stop_after - after;
-    context_.observer.unheeded({cancel_, after, command, kill_in});
+    context_.observer.unheeded({requests_.first(), after, command, kill_in});
   }
 
   // --stop-after has expired.
   void report_kill() {
     const pid_t command = state_.command_ended() ? 0 : guard_->command();
-    context_.observer.unheeded({cancel_, *plan_.stop_after, command, Millis(0)});
+    context_.observer.unheeded({requests_.first(), *plan_.stop_after, command, Millis(0)});
   }
 
   // The first cause counts, and the earliest time of KILL.
@@ -499,11 +480,9 @@ class Supervisor {
   // When the first TERM, INT or QUIT reached rlock, for each guard of an outer run that passed it
   // on; 0: from other senders, and keys.
   std::map<pid_t, TimePoint> first_requests_;
-  int cancel_ = 0;       // the first TERM, INT or QUIT of another process, otherwise HUP
-  TimePoint hangup_at_;  // when the last HUP came, if cancel_ is HUP
+  StopRequests requests_;
   TimePoint stop_at_ = TimePoint::max();      // when --stop-after expires
   TimePoint unheeded_at_ = TimePoint::max();  // when to report a command that is still running
-  std::map<int, TimePoint> keys_;             // signals that came from the terminal
   bool spares_nohup_ = false;                 // TERM exempts processes that ignore a hangup
   int dismissed_by_ = 0;    // the second TERM or INT, after which rlock does not wait for survivors
   Millis report_every_{0};  // doubles

@@ -1,10 +1,11 @@
 """After a request to stop the lock is free only when all that the command left behind has ended."""
+import os
 import signal
 import subprocess
 import time
 
-from breed import Trees
-from support import RLOCK, ROUNDS, gone, note, read, send, stat_of, until
+from breed import BREED, Trees
+from support import RLOCK, ROUNDS, children_of, gone, note, pid_in, read, send, stat_of, stop, until
 
 # As a script does it: a shell makes its background jobs ignore INT and QUIT.
 WORKERS = "$B beat & $B beat & echo on; wait"
@@ -182,3 +183,70 @@ class Grace(Trees):
                            "wait", "--max-run", "4s", "-k", "30s", stderr=subprocess.DEVNULL)
         self.assert_ends(holder, 124)
         self.assertEqual(read("clean"), "done\n")
+
+
+class CancelThenStop(Trees):
+    """rlock passes a request to stop on and is then stopped itself, so that the guard decides about what the command leaves."""
+
+    def leave(self, number, handler, *options):
+        """The command handles the request; then rlock is stopped, and the command exits with 0 once `go` is there."""
+        holder = self.hold("left", f"trap ': >asked' {signal.Signals(number).name[3:]}; echo on; until [ -e asked ]; do sleep 0.05; done; "
+                           "until [ -e go ]; do sleep 0.05; done; " + handler, "-q", *(options or ("-t", "6", "--no-renew")))
+        send(holder.pid, number)
+        until(lambda: os.path.exists("asked"), "the request")
+        stop(holder.pid)
+        return holder
+
+    def end_command(self):
+        with open("go", "w", encoding="utf-8"):
+            pass
+
+    def test_a_worker_ends_before_the_lease(self):
+        for number in signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP:
+            with self.subTest(number=number):
+                holder = self.leave(number, f"{BREED} life beat &")
+                end = self.server.lease_end("left")
+                self.end_command()
+                holder.family.await_end()
+                self.assertLess(self.life("life")[0] / 1e9, end)
+                send(holder.pid, signal.SIGCONT)
+                holder.wait()
+                for name in "asked", "go", "life":
+                    os.remove(name)
+
+    def test_the_time_of_the_stop_does_not_count(self):
+        """The command exited soon after the HUP, although rlock learns it only after --kill-after."""
+        holder = self.leave(signal.SIGHUP, f"{BREED} life beat &", "-t", "1m", "-k", "3s")
+        asked = time.monotonic()
+        self.end_command()
+        until(lambda: self.life("life")[1] > 0 and not children_of(children_of(holder.pid)[0], "sh"), "the command's end")
+        if time.monotonic() - asked > 2.5:
+            self.skipTest("this machine is too busy")
+        until(lambda: time.monotonic() > asked + 3.5, "--kill-after")
+        send(holder.pid, signal.SIGCONT)
+        self.assert_ends(holder, 0)
+        holder.family.await_end()
+
+    def test_one_that_ignores_a_hangup_lives(self):
+        holder = self.leave(signal.SIGHUP, f"nohup {BREED} life beat 2>/dev/null & echo $!. >daemon; sleep 1000 & echo $!. >worker")
+        self.end_command()
+        daemon, worker = pid_in("daemon"), pid_in("worker")
+        until(lambda: gone(worker), "the end of the worker")
+        send(holder.pid, signal.SIGCONT)
+        holder.wait()
+        self.assertFalse(gone(daemon))
+        send(daemon, signal.SIGKILL)
+
+    def test_a_service_that_was_reloaded_leaves_its_daemons(self):
+        """A HUP longer ago than --kill-after asked for nothing but that."""
+        holder = self.leave(signal.SIGHUP, f"{BREED} life beat & echo $!. >daemon", "-t", "6", "--no-renew", "-k", "50ms")
+        time.sleep(0.2)
+        self.end_command()
+        daemon = pid_in("daemon")
+        end = self.server.lease_end("left")
+        until(lambda: time.time() > end, "the end of the lease")
+        self.assertFalse(gone(daemon))
+        send(holder.pid, signal.SIGCONT)
+        holder.wait()
+        self.assertFalse(gone(daemon))
+        send(daemon, signal.SIGKILL)
