@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <utility>
+#include <vector>
 
 #include "lock/timing.hpp"
 
@@ -38,22 +39,57 @@ bool has_children() noexcept {
   return waitid(P_ALL, 0, &info, kDeadChildren) == 0 || errno != ECHILD;
 }
 
+// Visits the children of another process, each of whose threads has its own list.
+template <class Visit>
+void for_each_below(ProcessTree::Listing listing, int folder, pid_t pid,
+                    const util::ProcessStat& stat, Visit visit) noexcept {
+  if (listing == ProcessTree::Listing::scan) {
+    util::for_each_number_in("/proc", [&](pid_t other) {
+      auto one = util::read_stat(other);
+      return !one || one->parent != pid || visit(other);
+    });
+    return;
+  }
+  util::Fd threads(openat(folder, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!threads || stat.threads == 0) return;
+  util::for_each_number_in(threads.get(), [&](pid_t thread) {
+    util::Fd list(util::open_children(threads.get(), thread));
+    if (list) util::for_each_child_in(list.get(), visit);
+    return true;
+  });
+}
+
 }  // namespace
 
 OlderChildren OlderChildren::list() {
+  using Listing = ProcessTree::Listing;
   OlderChildren older;
   if (!has_children() || !util::proc_is_ours()) return older;
   const pid_t parent = getpid();
+  std::vector<pid_t> found;
   auto add = [&](pid_t pid) {
-    const auto stat = util::read_stat(pid);
-    if (stat && stat->parent == parent) older.born_.emplace(pid, stat->born);
+    found.push_back(pid);
     return true;
+  };
+  auto add_child = [&](pid_t pid) {
+    const auto stat = util::read_stat(pid);
+    if (!stat || stat->parent != parent) return true;
+    older.born_.emplace(pid, stat->born);
+    return add(pid);
   };
   const util::Fd children(util::open_children_of(parent));
   if (children) {
-    util::for_each_child_in(children.get(), add);
+    util::for_each_child_in(children.get(), add_child);
   } else {
-    util::for_each_number_in("/proc", add);
+    util::for_each_number_in("/proc", add_child);
+  }
+  const Listing listing = children ? Listing::children : Listing::scan;
+  for (size_t at = 0; at < found.size(); ++at) {
+    const util::Fd folder(util::open_process(found[at]));
+    const auto stat = folder ? util::read_stat_in(folder.get()) : std::nullopt;
+    if (!stat) continue;
+    older.sessions_.insert(stat->session);
+    for_each_below(listing, folder.get(), found[at], *stat, add);
   }
   return older;
 }
@@ -94,26 +130,6 @@ void ProcessTree::for_each_child(Visit visit) noexcept {
   });
 }
 
-// Visits the children of another process, each of whose threads has its own list.
-template <class Visit>
-void ProcessTree::for_each_below(int folder, pid_t pid, const util::ProcessStat& stat,
-                                 Visit visit) noexcept {
-  if (listing_ == Listing::scan) {
-    util::for_each_number_in("/proc", [&](pid_t other) {
-      auto one = util::read_stat(other);
-      return !one || one->parent != pid || visit(other);
-    });
-    return;
-  }
-  util::Fd threads(openat(folder, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!threads || stat.threads == 0) return;
-  util::for_each_number_in(threads.get(), [&](pid_t thread) {
-    util::Fd list(util::open_children(threads.get(), thread));
-    if (list) util::for_each_child_in(list.get(), visit);
-    return true;
-  });
-}
-
 bool ProcessTree::enqueue(pid_t pid, pid_t parent) noexcept {
   if (queued_ == queue_.size()) {
     QueuedProcess* larger = queue_.map_larger();
@@ -146,7 +162,7 @@ bool ProcessTree::walk(TimePoint until, Visit visit) noexcept {
     if (child || (stat && stat->parent == parent)) {
       visit(Process{pid, child, folder.get(), stat ? &*stat : nullptr});
       auto enqueue_below = [&, above = pid](pid_t one) { return room = enqueue(one, above); };
-      if (stat) for_each_below(folder.get(), pid, *stat, enqueue_below);
+      if (stat) for_each_below(listing_, folder.get(), pid, *stat, enqueue_below);
     }
     if (at + 1 == queued_) enqueue_children();
   }
@@ -172,7 +188,8 @@ void ProcessTree::note(const Process& process, int error, Survivors& survivors) 
 
 bool ProcessTree::made_by_tree(const util::ProcessStat& stat) const noexcept {
   if (!numbers_ours_ || stat.group <= 1) return false;
-  return stat.session != session_ || (grouping_ == Grouping::own && stat.group == group_);
+  if (grouping_ == Grouping::own && stat.group == group_) return true;
+  return stat.session != session_ && (older_ == nullptr || !older_->were_in(stat.session));
 }
 
 // Kills a group with one call, so that no fork escapes.

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "run/shared_state.hpp"
 #include "util/clock.hpp"
@@ -108,9 +109,13 @@ class OlderChildren {
   static OlderChildren list();
   // Ignores a pid that was reused since.
   bool contains(pid_t pid) const noexcept;
+  // Whether they or their descendants were in this session when they were listed. Others may be in
+  // it, but no process of the command.
+  bool were_in(pid_t session) const noexcept { return sessions_.contains(session); }
 
  private:
   std::map<pid_t, uint64_t> born_;  // start time as in util::ProcessStat
+  std::set<pid_t> sessions_;
 };
 
 // All descendants of the calling process, which is a subreaper, found in the kernel's lists of
@@ -186,8 +191,6 @@ class ProcessTree {
   bool is_exempt(pid_t pid) const noexcept;
   template <class Visit>
   void for_each_child(Visit visit) noexcept;
-  template <class Visit>
-  void for_each_below(int folder, pid_t pid, const util::ProcessStat& stat, Visit visit) noexcept;
   template <class Visit>
   bool walk(TimePoint until, Visit visit) noexcept;
   bool enqueue(pid_t pid, pid_t parent) noexcept;

@@ -61,6 +61,18 @@ class Adopted(Case):
         self.assertTrue(gone(pid_in("orphan")))
         self.assertFalse(gone(pid_in("older")))
 
+    def test_the_group_of_an_orphan_survives_the_guard(self):
+        """`exec setsid rlock …`: the group of the job's orphan is that of the calling script, and rlock is in another session."""
+        caller = self.start(["sh", "-c", f'({OLDER}setsid "$@"); echo $?. >code', "sh", RLOCK, "run", "older", "--", "sh", "-c",
+                             "setsid sh -c 'sleep 1000 & echo $!. >own; exec sleep 1000' & " + REQUESTING])
+        orphan, own = pid_in("orphan"), pid_in("own")
+        send(child_of(child_of(caller.pid, "rlock"), "lease-guard"), signal.SIGKILL)
+        self.assert_ends(caller, 0)
+        self.assertEqual(read("code"), "71.\n")
+        self.assertTrue(gone(orphan))
+        self.assertTrue(gone(own))
+        self.assertFalse(gone(pid_in("older")))
+
     def test_rlock_killed_beside_older_jobs(self):
         """Killing the process that the caller started ends the command, and no older job."""
         holder = self.below_older("older", "--", "sh", "-c", "sleep 1000 & echo $!. >own; " + REQUESTING)
