@@ -34,6 +34,9 @@ void set_disposition(int signal, void (*handler)(int), struct sigaction* before)
   sigaction(signal, &action, before);
 }
 
+// SIGCHLD as the caller left it.
+struct sigaction inherited_chld {};
+
 void block(int signal, sigset_t& blocked, sigset_t& watched) {
   sigaddset(&blocked, signal);
   // A signal that is blocked is queued even if it is ignored, which would break nohup.
@@ -50,6 +53,10 @@ void open_standard_descriptors() {
   }
 }
 
+void make_children_waitable() {
+  set_disposition(SIGCHLD, SIG_DFL, &inherited_chld);
+}
+
 Result<Signals> Signals::take() {
   Signals signals;
   sigset_t blocked = util::signal_set({SIGCHLD, SIGWINCH});
@@ -58,8 +65,6 @@ Result<Signals> Signals::take() {
     block(signal, blocked, signals.watched_);
   }
   sigprocmask(SIG_BLOCK, &blocked, &signals.inherited_mask_);
-  // cron may start rlock with SIGCHLD ignored; then rlock could not wait for children.
-  set_disposition(SIGCHLD, SIG_DFL, &signals.inherited_chld_);
   set_disposition(SIGPIPE, SIG_IGN, &signals.inherited_pipe_);
   // If a line does not fit below `ulimit -f`, only the write fails.
   set_disposition(SIGXFSZ, SIG_IGN, &signals.inherited_xfsz_);
@@ -95,7 +100,7 @@ int Signals::next_number() {
 }
 
 void Signals::restore_in_child() const noexcept {
-  sigaction(SIGCHLD, &inherited_chld_, nullptr);
+  sigaction(SIGCHLD, &inherited_chld, nullptr);
   sigaction(SIGPIPE, &inherited_pipe_, nullptr);
   sigaction(SIGXFSZ, &inherited_xfsz_, nullptr);
   sigprocmask(SIG_SETMASK, &inherited_mask_, nullptr);

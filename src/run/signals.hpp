@@ -18,6 +18,11 @@ namespace rlock::run {
 // close-on-exec.
 void open_standard_descriptors();
 
+// Sets SIGCHLD to its default, because cron may start rlock with SIGCHLD ignored, and then the
+// kernel would not keep the status of a child. The command gets SIGCHLD as the caller had it. Call
+// it in main(), before rlock starts a process.
+void make_children_waitable();
+
 // The signal state with which rlock was started, and rlock's own: every catchable terminating
 // signal is blocked and read from a signalfd, except those inherited as ignored.
 // [docs/SUPERVISION.md, "Order of a run"]
@@ -50,7 +55,6 @@ class Signals {
   util::Fd fd_;
   sigset_t watched_ = util::signal_set({});
   sigset_t inherited_mask_{};
-  struct sigaction inherited_chld_ {};
   struct sigaction inherited_pipe_ {};
   struct sigaction inherited_xfsz_ {};
 };

@@ -193,6 +193,15 @@ waiting_in() {
   [ "$(wc -l <runs)" -eq 1 ]
 }
 
+@test "a password command works even if the caller ignores SIGCHLD, which the command then ignores" {
+  local rlock=(env --ignore-signal=CHLD "$RLOCK")
+  own --requirepass old
+  run -0 "${rlock[@]}" status --password-command 'echo old' lock
+  run -0 "${rlock[@]}" run --password-command 'echo old' lock -- cat /proc/self/status
+  [[ $output =~ SigIgn:.([0-9a-f]+) ]] || fail "$output"
+  [ $((0x${BASH_REMATCH[1]} & 1 << ($(kill -l CHLD) - 1))) -ne 0 ] || fail "$output"
+}
+
 @test "exit 78: a password command that fails, prints nothing or does not end" {
   run -78 --separate-stderr rlock run --password-command 'exit 3' lock -- touch started
   says 'exit status 3'
