@@ -192,9 +192,11 @@ bool ProcessTree::made_by_tree(const util::ProcessStat& stat) const noexcept {
   return stat.session != session_ && (older_ == nullptr || !older_->were_in(stat.session));
 }
 
-// Kills a group with one call, so that no fork escapes.
+// Kills a group with one call, so that no fork escapes. Not after a hangup that spared a process,
+// because that one may be in the group.
 void ProcessTree::kill_group_of(const util::ProcessStat& stat) noexcept {
-  if (groups_end_ && made_by_tree(stat) && groups_.add(stat.group)) kill(-stat.group, SIGKILL);
+  if (state_.exempted.size() > 0 || !made_by_tree(stat)) return;
+  if (groups_.add(stat.group)) kill(-stat.group, SIGKILL);
 }
 
 // Kills the processes that can be found without reading /proc.
@@ -369,11 +371,10 @@ bool ProcessTree::find_alive(Survivors& survivors) noexcept {
 
 void ProcessTree::spare_nohup(TimePoint until) noexcept {
   open();
-  groups_end_ = false;
   walk(until, [&](const Process& process) {
     if (process.stat == nullptr || !process.stat->alive()) return;
     if (!util::ignores_in(process.folder, SIGHUP)) return;
-    state_.exempt.add(process.pid);
+    if (!state_.exempt.add(process.pid)) return;
     state_.exempted.add({process.pid, user_of(process.folder), Survivor::kExempted});
   });
 }

@@ -165,8 +165,7 @@ class ProcessTree {
   bool find_alive(Survivors& survivors) noexcept;
 
   // Exempts the processes of the tree that ignore a hangup and are found by `until`, as many as
-  // there is room for. From then on no group is killed as a whole, because an exempt process may be
-  // in it.
+  // there is room for. From then on no group is killed as a whole, whoever ends the tree.
   void spare_nohup(TimePoint until) noexcept;
 
   // The number of processes; nullopt if they could not be counted by `until`, 0 if the kernel has
@@ -212,9 +211,8 @@ class ProcessTree {
   SharedState& state_;
   const OlderChildren* const older_;  // null: no older children
   pid_t command_ = 0;
-  pid_t group_ = 0;         // the command's group, even after the command was reaped
-  pid_t self_ = -1;         // own pid as /proc counts
-  bool groups_end_ = true;  // whether to kill groups as a whole
+  pid_t group_ = 0;  // the command's group, even after the command was reaped
+  pid_t self_ = -1;  // own pid as /proc counts
   bool numbers_ours_ = false;
   bool opened_ = false;
   Listing listing_ = Listing::children;

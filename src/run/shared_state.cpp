@@ -44,16 +44,17 @@ std::string summarize(const Survivors& survivors) {
                       others > 0 ? util::format(" and {} more", others) : "");
 }
 
-void Exclusions::add(pid_t pid) noexcept {
-  if (contains(pid)) return;
+bool Exclusions::add(pid_t pid) noexcept {
+  if (contains(pid)) return true;
   size_t at = 0;
   // The slot of a process that has exited is free, if /proc can show that.
   while (at < count_ && (!util::proc_is_ours() || util::read_stat(all_[at].pid))) ++at;
-  if (at == all_.size()) return;
+  if (at == all_.size()) return false;
   auto stat = util::read_stat(pid);
   all_[at].pid = pid;
   all_[at].born = stat ? stat->born : 0;
   count_ = std::max(count_.load(), at + 1);
+  return true;
 }
 
 bool Exclusions::contains(pid_t pid) const noexcept {

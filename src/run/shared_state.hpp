@@ -93,7 +93,8 @@ std::string summarize(const Survivors& survivors);
 // reused pid does not count.
 class Exclusions {
  public:
-  void add(pid_t pid) noexcept;
+  // Returns false if there is no room.
+  bool add(pid_t pid) noexcept;
   bool contains(pid_t pid) const noexcept;
 
  private:

@@ -5,7 +5,7 @@ import subprocess
 import time
 
 from breed import BREED, Trees
-from support import RLOCK, ROUNDS, children_of, gone, note, pid_in, read, send, stat_of, stop, until
+from support import RLOCK, ROUNDS, child_of, children_of, gone, note, pid_in, read, send, stat_of, stop, until
 
 # As a script does it: a shell makes its background jobs ignore INT and QUIT.
 WORKERS = "$B beat & $B beat & echo on; wait"
@@ -163,6 +163,23 @@ class Cancel(Trees):
         self.assertFalse(gone(daemon))
         self.assertIn(f"process {daemon} (breed) of", read("errors"))
         self.assertTrue(self.free("hangup"))
+        send(daemon, signal.SIGKILL)
+        holder.family.await_end()
+
+    def test_a_hangup_spares_what_ignores_it_although_the_guard_dies(self):
+        """rlock kills the rest of its group in the place of the guard, but not the group."""
+        worker = 'trap "" TERM; trap : HUP; echo $$. >worker; while :; do $B beat & sleep 1; kill $!; done'
+        with open("errors", "wb") as errors:
+            holder = self.work("hangup", f"setsid sh -c 'nohup $B beat 2>/dev/null & echo $!. >daemon; {worker}' & "
+                               "echo on; exec sleep 1000", "-k", "10m", "--event-log", "log", births=2, stderr=errors)
+        daemon, worker = pid_in("daemon"), pid_in("worker")
+        send(holder.pid, signal.SIGHUP)
+        until(lambda: '"terminating"' in read("log"), "the grace period")
+        send(child_of(holder.pid, "lease-guard"), signal.SIGKILL)
+        self.assert_ends(holder, -signal.SIGHUP)
+        self.assertTrue(gone(worker))
+        self.assertFalse(gone(daemon))
+        self.assertIn(f"process {daemon} (breed) of", read("errors"))
         send(daemon, signal.SIGKILL)
         holder.family.await_end()
 
