@@ -66,7 +66,7 @@ Result<std::unique_ptr<Guard>> Guard::fork(const RunContext& context,
   std::unique_ptr<Guard> guard(new Guard(context, util::Fd(ends[0])));
   util::BootTimer timer;
   if (timer.fd() < 0) return util::system_error("cannot start the guard: timerfd");
-  const sigset_t read = util::signal_set({SIGCHLD, util::exemption_signal()});
+  const sigset_t read = util::signal_set({SIGCHLD, SIGTERM, util::exemption_signal()});
   util::Fd signals(signalfd(-1, &read, SFD_NONBLOCK | SFD_CLOEXEC));
   if (!signals) return util::system_error("cannot start the guard: signalfd");
   // Signals are blocked from the start: a ^Z must not stop the guard before it has left rlock's

@@ -58,7 +58,7 @@ struct GuardTask {
   int rlocks_end;  // of `line`: the guard closes it
   int line;   // receives orders, sends a byte when the state has changed; at its end rlock is gone
   int timer;  // a timerfd of CLOCK_BOOTTIME
-  int signals_fd;  // a signalfd of SIGCHLD and of util::exemption_signal()
+  int signals_fd;  // a signalfd of SIGCHLD, SIGTERM and util::exemption_signal()
 };
 
 // The guard's process, which begins with all signals blocked: waits for the GuardStart, starts the

@@ -316,8 +316,18 @@ class GuardProcess {
     signalfd_siginfo info;
     while (read(kSignals, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
       const bool sent_by_kill = info.ssi_code == SI_USER;  // the kernel reports the sender
-      if (info.ssi_signo == exemption && sent_by_kill) exempt(static_cast<pid_t>(info.ssi_pid));
+      const auto sender = static_cast<pid_t>(info.ssi_pid);
+      if (info.ssi_signo == exemption && sent_by_kill) exempt(sender);
+      if (info.ssi_signo == SIGTERM) count_term(sender);
     }
+  }
+
+  // rlock passes it on, but not if it comes from the command's own processes. 0: the sender is
+  // outside the guard's pid namespace.
+  void count_term(pid_t sender) noexcept {
+    if (sender > 0 && util::proc_is_ours() && util::descends_from(sender, getpid())) return;
+    ++state_.terms;
+    report();
   }
 
   // Reads an order from the readable line.

@@ -135,6 +135,7 @@ class SharedState {
   std::atomic<CommandPhase> phase{CommandPhase::starting};
   std::atomic<uint64_t> progress{0};  // grows with each step of stopping the tree
   std::atomic<uint32_t> stops{0};     // how often the command was stopped
+  std::atomic<uint32_t> terms{0};     // how often a process outside the tree sent the guard TERM
   std::atomic<bool> lease_over{
       false};  // the guard stopped the command by itself, because the kill time passed
   std::atomic<bool> left{

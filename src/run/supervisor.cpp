@@ -171,11 +171,17 @@ class Supervisor {
     return std::max(killed_at_ + timing::kLostDyingTime, lease_end);
   }
 
+  // A TERM to rlock and to its guard, as a service manager sends it, is one: what the guard got
+  // counts only if rlock got none. Reads the guard's count first, because rlock may get its own
+  // meanwhile.
   void read_signals() {
+    const uint32_t terms = state_.terms;
     signalfd_siginfo info{};
     while (context_.signals.next(info)) {
       if (info.ssi_signo != SIGCHLD) forward(info);
     }
+    if (std::exchange(guard_terms_, terms) == terms || got_term_) return;
+    pass_on(SIGTERM, 0);
   }
 
   void forward(const signalfd_siginfo& info) {
@@ -190,6 +196,13 @@ class Supervisor {
     // `kill 0` in the command reached rlock too, so rlock does not pass it on.
     const auto sender = static_cast<pid_t>(info.ssi_pid);
     if (sender != 0 && util::proc_is_ours() && util::descends_from(sender, guard_->pid())) return;
+    got_term_ = got_term_ || number == SIGTERM;
+    pass_on(number, sender);
+  }
+
+  // Passes on a signal that another process sent to rlock. `sender`: 0 if rlock does not see it.
+  void pass_on(int number, pid_t sender) {
+    const bool stops = asks_to_stop(number);
     result_.asked_to_stop = result_.asked_to_stop || stops;
     note_request(number);
     const bool reached = is_guard_above(sender);
@@ -476,7 +489,9 @@ class Supervisor {
   std::optional<EndCause> cause_;  // why the command, or its leftover processes, are being stopped
   TimePoint kill_at_ = TimePoint::max();  // when to send KILL, unless the lease expires before
   TimePoint killed_at_;
-  uint32_t stops_seen_ = 0;  // stops of the command
+  uint32_t stops_seen_ = 0;   // stops of the command
+  uint32_t guard_terms_ = 0;  // TERMs that the guard has received
+  bool got_term_ = false;     // rlock has received one itself
   // When the first TERM, INT or QUIT reached rlock, for each guard of an outer run that passed it
   // on; 0: from other senders, and keys.
   std::map<pid_t, TimePoint> first_requests_;

@@ -1,5 +1,6 @@
 """After a request to stop the lock is free only when all that the command left behind has ended."""
 import os
+import re
 import signal
 import subprocess
 import time
@@ -81,6 +82,35 @@ class Cancel(Trees):
             return not killed
         # A busy machine may keep rlock from the second one for longer than that.
         self.assertTrue(any(grace(at) for at in range(5)))
+
+    def test_a_term_to_the_guard_is_one_to_rlock(self):
+        """`pkill -P RLOCK` reaches nothing else."""
+        holder = self.work("parent", STUBBORN + "echo on; exec sleep 1000", "-k", "100ms")
+        send(child_of(holder.pid, "lease-guard"), signal.SIGTERM)
+        self.assert_ends(holder, -signal.SIGTERM)
+        holder.family.await_end()
+
+    def test_a_term_to_both_is_one(self):
+        """As systemd sends it, and even if the guard gets it late: what is left has its --kill-after."""
+        holder = self.work("both", "(trap '' TERM; trap ': >usr1' USR1; while :; do $B beat & sleep 0.2; kill $!; done) & "
+                           "echo on; exec sleep 1000", "-k", "10m", "--event-log", "log")
+        send(holder.pid, signal.SIGTERM)
+        until(lambda: "cancelled" in read("log"), "the first signal")
+        time.sleep(ONE_REQUEST)
+        guard = child_of(holder.pid, "lease-guard")
+        send(guard, signal.SIGTERM)
+        until(lambda: re.search(r"^ShdPnd:\t0+$", read(f"/proc/{guard}/status"), re.M), "the guard has read it")
+        send(holder.pid, signal.SIGUSR1)
+        until(lambda: os.path.exists("usr1"), "the next signal")
+        self.assertNotIn('"killed"', read("log"))
+        send(holder.pid, signal.SIGTERM)
+        self.assert_ends(holder, -signal.SIGTERM)
+        holder.family.await_end()
+
+    def test_a_term_of_the_command_to_its_parent_is_none(self):
+        """Like its `kill 0`."""
+        holder = self.hold("child", "trap 'exit 4' TERM; echo on; kill -TERM $PPID; sleep 0.5; exit 3")
+        self.assert_ends(holder, 3)
 
     def test_stop_after(self):
         """KILL to a command that goes on so long after a TERM; a HUP asks it for something else."""

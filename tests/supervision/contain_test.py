@@ -124,6 +124,12 @@ class Contained(Trees):
             send(pid, signal.SIGKILL)
         holder.family.await_end()
 
+    def test_a_term_to_the_guard(self):
+        """One from outside is for the run; one of the command, whose parent the guard is, is not."""
+        holder = self.contained("term", "trap 'exit 4' TERM; kill -TERM 1; sleep 0.5; echo on; while :; do sleep 0.05; done")
+        send(self.guard(holder), signal.SIGTERM)
+        self.assert_ends(holder, 4)
+
     def test_guard_killed(self):
         """71, and the lock is released when all are gone."""
         holder = self.contained("guard", "setsid sleep 1000 & echo on; exec sleep 1001")
