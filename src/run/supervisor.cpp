@@ -63,7 +63,7 @@ class Supervisor {
 
   Result<RunEnd> run() {
     std::optional<util::SignalBlock> held;  // so that a ^Z can be announced before it stops rlock
-    if (terminal_.stop_fd() >= 0) held.emplace(SIGTSTP);
+    if (terminal_.stop_fd() >= 0) held.emplace({SIGTSTP});
     TRY_STATUS(start_guard());
     util::close_inherited_descriptors();  // the guard keeps them for the command
     started_ = BootClock::now();

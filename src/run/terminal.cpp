@@ -59,7 +59,7 @@ bool Terminal::ours() const {
 }
 
 void Terminal::give_to(pid_t group) const {
-  util::SignalBlock no_stop(SIGTTOU);  // changing a terminal from the background would stop rlock
+  util::SignalBlock no_stop({SIGTTOU});  // changing a terminal from the background would stop rlock
   tcsetpgrp(fd_.get(), group);
 }
 
@@ -108,7 +108,7 @@ void Terminal::restore_after(pid_t command_group) {
   // The kernel's structure has no padding, and both were zeroed before it filled them.
   // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
   if (std::memcmp(&now, &*before_, sizeof now) == 0) return;
-  util::SignalBlock no_stop(SIGTTOU);
+  util::SignalBlock no_stop({SIGTTOU});
   // Not TCSADRAIN, which would wait for output that a ^S holds back.
   tcsetattr(fd_.get(), TCSANOW, &*before_);
 }

@@ -39,7 +39,7 @@ namespace {
 // only at the end.
 int write_and_close(Fd file, std::string_view text) {
   while (!text.empty()) {
-    const ssize_t written = write(file.get(), text.data(), text.size());
+    const ssize_t written = write_without_signal(file.get(), text);
     if (written < 0 && errno != EINTR) return errno;
     if (written > 0) text.remove_prefix(static_cast<size_t>(written));
   }

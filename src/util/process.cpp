@@ -346,6 +346,24 @@ int run_apart(const std::function<void()>& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : EAGAIN;
 }
 
+ssize_t write_without_signal(int fd, std::string_view text) noexcept {
+  const SignalBlock blocked{SIGPIPE, SIGXFSZ, SIGTTOU};
+  sigset_t before;
+  sigemptyset(&before);
+  sigpending(&before);
+  const ssize_t written = write(fd, text.data(), text.size());
+  const int error = errno;
+  const int raised = written >= 0 ? 0 : error == EPIPE ? SIGPIPE : error == EFBIG ? SIGXFSZ : 0;
+  // A signal that was pending before the write is the caller's.
+  if (raised != 0 && sigismember(&before, raised) == 0) {
+    const sigset_t own = signal_set({raised});
+    const timespec no_wait{};
+    sigtimedwait(&own, nullptr, &no_wait);
+  }
+  errno = error;
+  return written;
+}
+
 int start_detached(std::function<void()> body) {
   using Body = std::function<void()>;
   auto owned = std::make_unique<Body>(std::move(body));
@@ -371,8 +389,8 @@ SignalBlock::SignalBlock() noexcept {
   pthread_sigmask(SIG_BLOCK, &all, &before_);
 }
 
-SignalBlock::SignalBlock(int signal) noexcept {
-  const sigset_t only = signal_set({signal});
+SignalBlock::SignalBlock(std::initializer_list<int> signals) noexcept {
+  const sigset_t only = signal_set(signals);
   pthread_sigmask(SIG_BLOCK, &only, &before_);
 }
 

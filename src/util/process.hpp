@@ -211,6 +211,10 @@ bool ask_guards_for_exemption() noexcept;
 // kernel refuses a process.
 int run_apart(const std::function<void()>& body);
 
+// write(2) that raises no signal: no SIGPIPE without a reader, no SIGXFSZ beyond `ulimit -f`, and
+// no SIGTTOU on a terminal with `stty tostop`.
+ssize_t write_without_signal(int fd, std::string_view text) noexcept;
+
 // Starts a detached thread with every signal blocked, because signals belong to the main thread.
 // Returns 0 or an errno.
 int start_detached(std::function<void()> body);
@@ -228,7 +232,7 @@ class SignalBlock {
  public:
   // Blocks every signal, so that a signal does not stop or kill a child before it is ready.
   SignalBlock() noexcept;
-  explicit SignalBlock(int signal) noexcept;
+  explicit SignalBlock(std::initializer_list<int> signals) noexcept;
   SignalBlock(const SignalBlock&) = delete;
   SignalBlock& operator=(const SignalBlock&) = delete;
   ~SignalBlock() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }

@@ -68,6 +68,12 @@ value() { rlock metrics "$2" | sed -n "s/^$1{name=\"$2\"} //p"; }
   [[ $output == *no-such-folder/metrics.prom* ]] || fail "$output"
 }
 
+@test "metrics --output: a file beyond ulimit -f is an error, and leaves nothing behind" {
+  run -71 bash -c 'ulimit -f 0; exec env --default-signal=XFSZ "$RLOCK" metrics --output metrics.prom'
+  [[ $output == *'File too large'* ]] || fail "$output"
+  [ -z "$(ls)" ] || fail "$(ls)"
+}
+
 @test "metrics --output: what a run of the same pid left behind does not matter" {
   # As in containers, where each run has the pid of the one that crashed.
   run -0 sh -c ': >"m.prom.$$.tmp"; exec rlock metrics --output m.prom'

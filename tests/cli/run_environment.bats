@@ -53,6 +53,16 @@ load helpers/helpers
   [ -e ran ]
 }
 
+@test "a warning that no process reads, or that ulimit -f cuts off, does not prevent the run" {
+  mkfifo unread
+  exec 8<>unread 9>unread 8<&-
+  export RLOCK_WIAT=1
+  env --default-signal=PIPE "$RLOCK" run warned -- touch piped 2>&9 || fail "exit code $?"
+  bash -c 'ulimit -f 0; exec env --default-signal=XFSZ "$RLOCK" run warned -- true 2>>messages' || fail "exit code $?"
+  [ -e piped ]
+  [ ! -s messages ]
+}
+
 @test "connection options stand before or after the command word, and win over the environment" {
   local url=$RLOCK_URL
   RLOCK_URL="unix://$here/nobody"

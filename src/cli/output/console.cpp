@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -51,13 +50,12 @@ int write_all(int fd, std::string_view text) {
 size_t write_within(int target, std::string_view text, Millis bound) {
   // A terminal or pipe that polls writable accepts this much immediately.
   constexpr size_t kChunk = 512;
-  const util::SignalBlock blocked(SIGTTOU);
   util::Fd own = open_nonblocking(target);
   const int fd = own ? own.get() : target;
   const TimePoint until = BootClock::now() + bound;
   size_t written = 0;
   while (written < text.size() && wait_writable(fd, until)) {
-    ssize_t n = write(fd, text.data() + written, std::min(text.size() - written, kChunk));
+    ssize_t n = util::write_without_signal(fd, text.substr(written, kChunk));
     if (n < 0 && errno != EAGAIN && errno != EINTR) break;
     if (n > 0) written += static_cast<size_t>(n);
   }

@@ -10,8 +10,8 @@
 namespace rlock::cli {
 
 // Writes to stderr for at most `bound`, then gives up, because a full pipe or a stopped terminal
-// must not delay a kill or a release. Returns the number of bytes written. Never raises SIGTTOU
-// (`stty tostop`).
+// must not delay a kill or a release. Returns the number of bytes written. Raises no signal,
+// because a message that no process reads must not prevent the run.
 size_t write_stderr(std::string_view text, Millis bound);
 
 // Like write_stderr(), for stdout, for a terminal that is redrawn repeatedly.
