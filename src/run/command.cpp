@@ -20,8 +20,11 @@ namespace rlock::run {
 namespace {
 
 constexpr char kShell[] = "/bin/sh";
-// sd_watchdog_enabled(3) and sd_listen_fds(3) check by these variables whether they are addressed.
-constexpr std::string_view kPidVariables[] = {"WATCHDOG_PID", "LISTEN_PID"};
+// sd_watchdog_enabled(3), sd_listen_fds(3) and systemd.exec(5): by these variables a process checks
+// whether the service manager means it.
+constexpr std::string_view kPidVariables[] = {"WATCHDOG_PID", "LISTEN_PID", "SYSTEMD_EXEC_PID"};
+// Names the same process as LISTEN_PID by an inode, which the command does not have.
+constexpr std::string_view kListenInode = "LISTEN_PIDFDID";
 constexpr size_t kPidDigits = 10;
 
 std::string_view name_of(std::string_view entry) {
@@ -63,7 +66,10 @@ Command::Command(std::vector<std::string> argv, const std::vector<std::string>& 
   argv_.push_back(nullptr);
   shell_argv_.push_back(nullptr);
   const pid_t rlock = getpid();
+  const char* listener = getenv("LISTEN_PID");
+  const bool listens = listener != nullptr && listener == std::to_string(rlock);
   for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (listens && name_of(*entry) == kListenInode) continue;
     if (names_pid(*entry, rlock)) {
       own_pids_.push_back(std::string(name_of(*entry)) + "=");
     } else if (!replaced(*entry, added_)) {

@@ -98,8 +98,16 @@ named() {
   run -0 sh -c 'WATCHDOG_PID=$$ exec rlock run outer -- rlock run inner -- sh -c "test \$WATCHDOG_PID = \$\$"'
   # A shell with a job: rlock works in a child of the process that the service manager knows.
   run -0 bash -c 'sleep 3 & WATCHDOG_PID=$$ exec rlock run app -- sh -c "test \$WATCHDOG_PID = \$\$"'
+  run -0 sh -c 'SYSTEMD_EXEC_PID=$$ exec rlock run app -- sh -c "test \$SYSTEMD_EXEC_PID = \$\$"'
   run -0 --separate-stderr env -u WATCHDOG_PID rlock run app -- sh -c 'echo "${WATCHDOG_PID-none}"'
   [ "$output" = none ]
+}
+
+@test "the inode of LISTEN_PIDFDID goes if LISTEN_PID named rlock, and stays otherwise" {
+  run -0 sh -c 'LISTEN_PID=$$ LISTEN_PIDFDID=7 exec rlock run app -- sh -c "echo \${LISTEN_PIDFDID-none}"'
+  [ "$output" = none ] || fail "$output"
+  run -0 env LISTEN_PID=1 LISTEN_PIDFDID=7 rlock run app -- printenv LISTEN_PIDFDID
+  [ "$output" = 7 ] || fail "$output"
 }
 
 @test "in the journal errors and warnings have their priority, elsewhere and in another stream none" {
