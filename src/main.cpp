@@ -43,11 +43,9 @@ static_assert(util::rows_in_order<CommandId::completion>(kCommands, &CommandFunc
 Result<Report> run_invocation(Invocation& invocation) {
   if (invocation.command != CommandId::completion) {
     TRY(auto warnings, resolve(invocation, system_getenv, default_config_files(system_getenv)));
+    print_warnings(warnings, invocation.choices);
     if (!invocation.choices.has(Opt::quiet)) {
-      for (const std::string& warning : warnings) print_message(warning);
-      for (const std::string& warning : unknown_variables(environment_names()).warnings) {
-        print_message(warning);
-      }
+      print_warnings(unknown_variables(environment_names()).warnings, invocation.choices);
     }
   }
   return kCommands[static_cast<size_t>(invocation.command)].run(invocation);

@@ -12,6 +12,11 @@ Verbosity verbosity_of(const Choices& choices) {
   return choices.has(Opt::verbose) ? Verbosity::verbose : Verbosity::normal;
 }
 
+void print_warnings(const std::vector<std::string>& warnings, const Choices& choices) {
+  if (choices.has(Opt::quiet)) return;
+  for (const std::string& warning : warnings) print_message(warning);
+}
+
 int print_report(const Report& report, const Choices& choices) {
   const bool json = choices.has(Opt::json);
   const auto& make = json ? report.json : report.text;

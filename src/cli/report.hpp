@@ -15,6 +15,9 @@ namespace rlock::cli {
 enum class Verbosity { quiet, normal, verbose };  // -q, neither, -v
 Verbosity verbosity_of(const Choices& choices);
 
+// Prints them on stderr, unless --quiet was given.
+void print_warnings(const std::vector<std::string>& warnings, const Choices& choices);
+
 // What a command prints on stdout, and its exit code. Only the form that the options ask for is
 // made. Both forms are empty if the command has printed everything itself.
 struct Report {

@@ -409,5 +409,4 @@ TEST_CASE("several URLs in one text are read alike from --url, RLOCK_URL and a f
   variables["RLOCK_URL"] = blanks;
   CHECK(test::labels(*connection_options(configured(run_call(), {}))) ==
         Words{"a:6379", "b:6379", "c:6379"});
-  CHECK(run_call({"--url", " "}).choices.all(Opt::url) == Words{" "});
 }

@@ -44,7 +44,7 @@ TEST_CASE("URLs are separated by white space or a comma if a scheme follows") {
 
 TEST_CASE("a prefix that would break the keys is refused") {
   variables.clear();
-  for (const char* prefix : {"a{b", "}", "$(NAMESPACE):", "\x1b", "\xff"}) {
+  for (const char* prefix : {"a{b", "}", "team$:", "\x1b", "\xff"}) {
     Choices choices = with_url();
     choose(choices, Opt::prefix, {prefix});
     auto options = connection_options(choices);

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "cli/options/values.hpp"
 #include "unit/cli_config.hpp"
 
 using namespace rlock;
@@ -199,4 +200,33 @@ TEST_CASE("the edit distance counts a swap of neighbours once") {
   CHECK(edit_distance("tlt", "ttl") == 1);
   CHECK(edit_distance("wiat", "wait") == 1);
   CHECK(edit_distance("kitten", "sitting") == 3);
+}
+
+TEST_CASE("each text that names something is refused if it is empty, in quotes or a template") {
+  const auto accepts = [](const OptionRow& row, Source source, const std::string& word) {
+    auto setting = make_setting(row, {word}, source, "PLACE");
+    if (setting) return true;
+    CHECK(setting.error().kind == ErrorKind::usage);
+    CHECK(contains(setting.error().text, source == Source::file ? std::string(row.name) : "PLACE"));
+    return false;
+  };
+  std::vector<std::string> free;
+  for (const OptionRow& row : options()) {
+    if (row.kind() != ValueKind::text) continue;
+    CAPTURE(row.name);
+    if (row.demand == Demand::free) free.emplace_back(row.name);
+    for (Source source : {Source::option, Source::environment, Source::file}) {
+      for (const char* word : {"", " ", "\t"}) {
+        CHECK(accepts(row, source, word) == (row.demand == Demand::free));
+      }
+      const bool names = row.demand == Demand::name || row.demand == Demand::url;
+      for (const char* word : {"\"redis://a\"", "'/a'", "$A", "${A}/b", "a$(B)", "/{{ a }}"}) {
+        CHECK(accepts(row, source, word) == !names);
+      }
+      // The password of a URL may contain anything.
+      CHECK(accepts(row, source, "redis://:\"${a}\"@a") == (row.demand != Demand::name));
+    }
+  }
+  CHECK(free ==
+        Words{"exit-code", "once-per", "owner", "remove", "first", "until", "reason", "password"});
 }

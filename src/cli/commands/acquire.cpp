@@ -210,12 +210,14 @@ Result<RunSettings> acquire_settings(const Invocation& invocation) {
   return RunSettings{
       .plan = {.claim = std::move(claim.call), .limits = {}, .argv = {}, .environment = {}},
       .waiting = claim.waiting,
+      .warnings = std::move(claim.warnings),
       .renew_while = renew_while};
 }
 
 Result<Report> acquire_command(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
   TRY(auto settings, acquire_settings(invocation));
+  print_warnings(settings.warnings, choices);
   TRY(auto session, Session::open(choices));
   TRY_STATUS(session.check(settings.plan.claim));
   TRY(auto signals, run::Signals::take());

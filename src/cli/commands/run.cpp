@@ -197,6 +197,7 @@ int run_under_lock(const RunSettings& settings, Session& session, run::Signals& 
 Result<Report> run_command(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
   TRY(auto settings, run_settings(invocation, system_getenv));
+  print_warnings(settings.warnings, choices);
   TRY(auto session, Session::open(choices));
   TRY_STATUS(session.check(settings.plan.claim));
   warn_without_proc(settings.plan);

@@ -1,5 +1,8 @@
 #include "cli/options/options.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include "util/table.hpp"
 
 namespace rlock::cli {
@@ -68,7 +71,9 @@ constexpr OptionRow kOptions[] = {
      "exit with N (0-255) instead of 75 if the lock is busy, as with flock",
      "This is short for --exit-code busy=N. It cannot be combined with busy= of --exit-code."},
     {option(Opt::exit_code, "exit-code", "WHAT=N", "A DEPLOY FROM CI", kRun | kAcquire,
-            {.group = Group::waiting, .fallback = "busy=75,done=0,superseded=75,failures=75"}),
+            {.group = Group::waiting,
+             .fallback = "busy=75,done=0,superseded=75,failures=75",
+             .demand = Demand::free}),
      "exit with N for busy, done, superseded or failures",
      "N is 0 to 255. Separate several by commas. If a caller has to know why the command did not "
      "run, choose codes that the command itself never returns. busy=N is for a busy lock "
@@ -77,7 +82,7 @@ constexpr OptionRow kOptions[] = {
      "(--supersede), and failures=N for failed runs that are not repeated (--max-failures). Do "
      "not try again after superseded: the newer run does the work."},
     {option(Opt::shell_text, "", "TEXT", "COMING FROM FLOCK", kRun,
-            {.group = Group::processes, .letter = 'c', .common = true}),
+            {.group = Group::processes, .letter = 'c', .common = true, .demand = Demand::given}),
      "run TEXT with $SHELL (or /bin/sh, if it is not set) instead of a COMMAND",
      "For pipes and redirections under the lock. TEXT is one word: quote it. This option cannot be "
      "combined with a COMMAND after --."},
@@ -153,7 +158,7 @@ constexpr OptionRow kOptions[] = {
      "Keeps runs from piling up behind a slow one. With 1, a single run waits and all later ones "
      "exit."},
     {option(Opt::once, "once", "KEY", "A MIGRATION THAT ONE REPLICA DOES", kRun | kForget,
-            {.group = Group::once, .common = true}),
+            {.group = Group::once, .common = true, .demand = Demand::given}),
      "skip the command and exit with 0 if a run of NAME with this KEY has succeeded",
      "For work that several processes start, such as a migration at the start of each replica: one "
      "runs it, and the others wait and then continue. KEY identifies the work, for example a "
@@ -162,7 +167,7 @@ constexpr OptionRow kOptions[] = {
      "of them for each lock. See rlock-guarantees(7)."},
     {option(Opt::once_per, "once-per", "minute|15m|hour|6h|day|week|month",
             "A JOB ONCE A DAY ON TEN HOSTS", kRun,
-            {.group = Group::once, .common = true, .examples = true}),
+            {.group = Group::once, .common = true, .examples = true, .demand = Demand::free}),
      "run the command once in each calendar period",
      "For a crontab line on several hosts. A run that finds its work done exits with 0. The "
      "period is that in which a host begins to ask for the lock: day, week (from Monday) and "
@@ -257,7 +262,7 @@ constexpr OptionRow kOptions[] = {
      "For steps of unknown duration. If the script dies, it does not keep the lock. --ttl is then "
      "the lease that the background process renews, 60s by default."},
     {option(Opt::event_log, "event-log", "FILE", "THE EVENT LOG", kRun,
-            {.group = Group::output, .in_file = true}),
+            {.group = Group::output, .in_file = true, .demand = Demand::name}),
      "append one JSON line to FILE for each event",
      "For logs and monitoring, because run has no --json. Several runs may share one file. If "
      "rlock cannot open or write it, rlock prints a warning, and the command still runs. See "
@@ -278,7 +283,7 @@ constexpr OptionRow kOptions[] = {
     // ---- of the commands that show locks or change a held one ----
 
     {option(Opt::owner, "owner", "ID", "A SCRIPT THAT LOCKS ITSELF",
-            kRenew | kRelease | kStatus | kForce, {.common = true}),
+            kRenew | kRelease | kStatus | kForce, {.common = true, .demand = Demand::free}),
      "only this owner"},
     {option(Opt::token, "token", "N", "report: unlock hit a newer holder", kRenew | kForce,
             {.common = true, .most = kGreatestToken}),
@@ -294,7 +299,7 @@ constexpr OptionRow kOptions[] = {
      "Without this option the next holder starts when the old one has confirmed that its command "
      "has exited, or when the lease expires."},
     {option(Opt::remove, "remove", "OWNER", "report: waiter that nobody needs any more", kQueue,
-            {.common = true}),
+            {.common = true, .demand = Demand::free}),
      "remove this waiter: its owner id, the first characters of it, or its position",
      "The waiter's rlock exits with 75 and reports who removed it. The listing shows positions and "
      "owner ids. A number of up to six digits is a position. If several owner ids begin with "
@@ -302,7 +307,7 @@ constexpr OptionRow kOptions[] = {
      "owner id in a script. If the owner holds the lock already, rlock does not remove it and "
      "exits with 75: use force-unlock."},
     {option(Opt::first, "first", "OWNER", "report: urgent fix waits behind routine jobs", kQueue,
-            {.common = true}),
+            {.common = true, .demand = Demand::free}),
      "move this waiter to the head of the queue: its owner id, the first characters of it, or its "
      "position",
      "For a run that cannot wait. A later run can ask for such a position itself with --urgent. "
@@ -324,7 +329,8 @@ constexpr OptionRow kOptions[] = {
     {option(Opt::strict, "strict", "", "report: script that sets up a server", kDoctor,
             {.common = true}),
      "exit with 1 for a warning, too", "For monitoring, and for scripts that set up a new server."},
-    {option(Opt::output, "output", "FILE", "ALERTS", kMetrics, {.common = true}),
+    {option(Opt::output, "output", "FILE", "ALERTS", kMetrics,
+            {.common = true, .demand = Demand::name}),
      "write to FILE, replacing it as a whole",
      "For a collector that reads FILE. rlock writes a new file and renames it, so that no program "
      "reads half of it. rlock refuses FILE if it exists and is not a regular file. If the server "
@@ -347,13 +353,14 @@ constexpr OptionRow kOptions[] = {
      "exit with 2 instead of 1", "For a job whose failure needs immediate attention."},
     {option(Opt::closed_for, "for", "DUR", "FREEZE OF AN ENVIRONMENT", kClose, {.common = true}),
      "open the lock again after DUR, at most 30d", "This option or --until is required."},
-    {option(Opt::until, "until", "TIME", "FREEZE OF AN ENVIRONMENT", kClose, {.common = true}),
+    {option(Opt::until, "until", "TIME", "FREEZE OF AN ENVIRONMENT", kClose,
+            {.common = true, .demand = Demand::free}),
      "open the lock again at TIME: 18:00, 2026-11-24T06:00 or, in UTC, 2026-11-24T06:00:00Z",
      "A time without a date means its next occurrence. A time without Z is local. The lock can "
      "stay closed for at most 30 days."},
     {option(Opt::reason, "reason", "TEXT", "FREEZE OF AN ENVIRONMENT",
             kRun | kAcquire | kQueue | kForce | kClose | kOpen,
-            {.group = Group::output, .common = true, .in_file = true}),
+            {.group = Group::output, .common = true, .in_file = true, .demand = Demand::free}),
      "free text shown to others in status, queue and messages",
      "Say why the lock is held: give the name of a release or the number of a ticket, for example. "
      "TEXT must not contain a secret."},
@@ -361,7 +368,11 @@ constexpr OptionRow kOptions[] = {
     // ---- which server, how to reach it, what to print ----
 
     {general(Opt::url, "url", "URL", "MANY WORKTREES OF ONE REPOSITORY",
-             {.letter = 'u', .environment = "RLOCK_URL", .common = true, .in_file = true}),
+             {.letter = 'u',
+              .environment = "RLOCK_URL",
+              .common = true,
+              .in_file = true,
+              .demand = Demand::url}),
      "the server: redis://HOST[:PORT][/DB], rediss:// for TLS, unix:///PATH, local: and others; "
      "give three or more for a quorum",
      "To give several servers, repeat the option, or separate the URLs in one text by white space "
@@ -369,14 +380,16 @@ constexpr OptionRow kOptions[] = {
      "rlock-guarantees(7). There is no default. Do not put a password in a URL on the command "
      "line, because every user of the host can read the command line."},
     {general(Opt::user, "user", "NAME", "report: an ACL user for each program",
-             {.environment = "RLOCK_USER", .in_file = true}),
+             {.environment = "RLOCK_USER", .in_file = true, .demand = Demand::name}),
      "ACL user, instead of the one in the URL",
      "ACCESS in rlock(1) lists the permissions that this user needs."},
-    {general(Opt::password, "password", "TEXT", "A KUBERNETES CRONJOB",
-             {.environment = "RLOCK_PASSWORD, REDISCLI_AUTH", .in_file = true}, 0),
+    {general(
+         Opt::password, "password", "TEXT", "A KUBERNETES CRONJOB",
+         {.environment = "RLOCK_PASSWORD, REDISCLI_AUTH", .in_file = true, .demand = Demand::free},
+         0),
      "the password itself"},
     {general(Opt::password_file, "password-file", "FILE", "A SYSTEMD TIMER",
-             {.environment = "RLOCK_PASSWORD_FILE", .in_file = true}),
+             {.environment = "RLOCK_PASSWORD_FILE", .in_file = true, .demand = Demand::name}),
      "read the password from FILE each time rlock connects (RLOCK_PASSWORD contains the password "
      "itself)",
      "For a password that is mounted into a container or changes while rlock runs. rlock does not "
@@ -384,25 +397,32 @@ constexpr OptionRow kOptions[] = {
      "contain the password itself. Use only one of RLOCK_PASSWORD and RLOCK_PASSWORD_FILE. This "
      "option cannot be combined with --password-command."},
     {general(Opt::password_command, "password-command", "CMD",
-             "report: password from a vault that changes", {.in_file = true}),
+             "report: password from a vault that changes",
+             {.in_file = true, .demand = Demand::given}),
      "read the password from the first line that CMD prints",
      "For a password that a vault or a cloud service issues. rlock runs CMD with /bin/sh. Do not "
      "write a password into CMD: the list of processes and rlock config show it."},
     {general(Opt::cacert, "cacert", "FILE", "report: server with a private CA",
-             {.environment = "RLOCK_CACERT", .in_file = true}),
+             {.environment = "RLOCK_CACERT", .in_file = true, .demand = Demand::name}),
      "TLS: trust the CA certificates in FILE, instead of the system's",
      "For a server whose certificate a private certificate authority (CA) has signed. If you have "
      "a folder of CA certificates that openssl rehash has prepared, set SSL_CERT_DIR instead."},
     {general(Opt::cert, "cert", "FILE", "report: server that requires client certificates",
-             {.environment = "RLOCK_CERT", .in_file = true}),
+             {.environment = "RLOCK_CERT", .in_file = true, .demand = Demand::name}),
      "TLS: client certificate to present",
      "For a server that requires client certificates (tls-auth-clients)."},
     {general(Opt::key, "key", "FILE", "report: server that requires client certificates",
-             {.fallback = "the FILE of --cert", .environment = "RLOCK_KEY", .in_file = true}),
+             {.fallback = "the FILE of --cert",
+              .environment = "RLOCK_KEY",
+              .in_file = true,
+              .demand = Demand::name}),
      "TLS: private key of the client certificate",
      "The key must match the certificate of --cert and must not be encrypted."},
     {general(Opt::sni, "sni", "NAME", "report: TLS through a tunnel",
-             {.fallback = "the URL's host", .environment = "RLOCK_SNI", .in_file = true}),
+             {.fallback = "the URL's host",
+              .environment = "RLOCK_SNI",
+              .in_file = true,
+              .demand = Demand::name}),
      "TLS: name to request from the server and to verify in its certificate",
      "For a server behind a tunnel, or for servers that share one certificate."},
     {general(Opt::insecure, "insecure", "", "report: trial of a server without a CA",
@@ -412,7 +432,10 @@ constexpr OptionRow kOptions[] = {
      "Use it only for tests. --cacert is the safe way to accept a certificate of a private CA, and "
      "has no effect together with this option."},
     {general(Opt::prefix, "prefix", "TEXT", "report: several teams share one server",
-             {.fallback = "rlock:", .environment = "RLOCK_PREFIX", .in_file = true}),
+             {.fallback = "rlock:",
+              .environment = "RLOCK_PREFIX",
+              .in_file = true,
+              .demand = Demand::name}),
      "prefix of the keys on the server",
      "Keeps the locks of several teams or stages apart on one server: locks with different "
      "prefixes do not exclude each other. { and } are not allowed. The ACL rule of the server must "
@@ -438,7 +461,7 @@ constexpr OptionRow kOptions[] = {
      "replicas that never become master. This option cannot be used with several servers, local: "
      "or --format."},
     {general(Opt::config, "config", "FILE", "report: two servers used by one host",
-             {.environment = "RLOCK_CONFIG"}),
+             {.environment = "RLOCK_CONFIG", .demand = Demand::name}),
      "read only this configuration file, instead of rlock/rlock.toml in ~/.config or /etc",
      "The file must exist. /dev/null turns all configuration files off. See rlock.toml(5)."},
     {general(Opt::json, "json", "", "A POOL OF FOUR TEST DATABASES", {.common = true},
@@ -579,6 +602,9 @@ constexpr PerCommandText kPerCommandTexts[] = {
 };
 
 static_assert(util::rows_in_order<Opt::version>(kOptions, &OptionRow::id));
+static_assert(std::all_of(std::begin(kOptions), std::end(kOptions), [](const OptionRow& row) {
+  return (row.kind() == ValueKind::text) == (row.demand != Demand::undecided);
+}));
 
 const PerCommandText* own_text(Opt id, CommandId command) {
   for (const PerCommandText& own : kPerCommandTexts) {
@@ -588,13 +614,6 @@ const PerCommandText* own_text(Opt id, CommandId command) {
 }
 
 }  // namespace
-
-ValueKind OptionRow::kind() const {
-  if (metavar.empty()) return ValueKind::flag;
-  if (metavar == "DUR") return ValueKind::duration;
-  if (metavar == "N" || metavar == "PID") return ValueKind::number;
-  return metavar.front() >= 'a' && !examples ? ValueKind::word : ValueKind::text;
-}
 
 std::span<const OptionRow> options() {
   return kOptions;

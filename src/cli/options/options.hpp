@@ -131,6 +131,16 @@ enum class Section : uint8_t { command, general };
 // The kind of an option's value, derived from its metavar.
 enum class ValueKind : uint8_t { flag, text, word, number, duration };
 
+// What rlock demands of a text. Cron, CI and containers often pass a variable that is empty, in
+// quotes, or still the template's.
+enum class Demand : uint8_t {
+  undecided,  // no text
+  free,       // nothing, or its parser says what is wrong
+  given,      // not blank
+  name,       // not blank, not in quotes, and no variable left in it
+  url,        // the same of scheme, host and path, because a password may contain anything
+};
+
 // What an option of run or acquire is about, in the order in which the help lists the groups.
 enum class Group : uint8_t { waiting, once, lease, processes, output, storage };
 
@@ -149,6 +159,7 @@ struct OptionExtras {
   // on.
   bool in_file = false;
   uint64_t least = 0, most = UINT64_MAX;  // of a number, or a duration in ms
+  Demand demand = Demand::undecided;      // on a text
   std::string_view since = "1.0";         // the version from which on the option exists
 };
 struct OptionHead : OptionExtras {
@@ -171,7 +182,12 @@ struct OptionRow : OptionHead {
   // False for a password: every user of the host can read the command line.
   bool on_command_line() const { return commands != 0; }
   // The metavar of a word lists the valid words: `native|plain|redisson`.
-  ValueKind kind() const;
+  constexpr ValueKind kind() const {
+    if (metavar.empty()) return ValueKind::flag;
+    if (metavar == "DUR") return ValueKind::duration;
+    if (metavar == "N" || metavar == "PID") return ValueKind::number;
+    return metavar.front() >= 'a' && !examples ? ValueKind::word : ValueKind::text;
+  }
 };
 
 // The texts of --help and the manual about an option of one command.

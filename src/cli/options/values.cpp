@@ -35,7 +35,47 @@ std::string quoted_word(std::string_view word) {
   return '"' + util::printable(util::shortened(word, 60)) + '"';
 }
 
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(kWhiteSpace) == text.npos;
+}
+
+bool is_quoted(std::string_view text) {
+  if (text.size() < 2) return false;
+  return (text.front() == '"' || text.front() == '\'') && text.back() == text.front();
+}
+
+bool has_variable(std::string_view text) {
+  return text.starts_with('$') || text.find("$(") != text.npos || text.find("${") != text.npos ||
+         text.find("{{") != text.npos;
+}
+
 namespace {
+
+// Scheme, host and path of a URL, because a user and a password may contain anything.
+std::string without_login(std::string_view url) {
+  const size_t mark = url.find("://");
+  const size_t from = mark == url.npos ? 0 : mark + 3;
+  const size_t at = url.rfind('@');
+  const size_t host = at == url.npos || at < from ? from : at + 1;
+  const std::string text = std::string(url.substr(0, from)) + std::string(url.substr(host));
+  return text.substr(0, text.find('?'));
+}
+
+// `subject` names the option, the variable or the key of a file.
+Status check_text(const OptionRow& row, const std::string& word, const std::string& subject) {
+  if (row.demand == Demand::free) return Done{};
+  if (is_blank(word)) {
+    return usage(
+        util::format("{} is empty; is its variable set?{}", subject,
+                     row.id == Opt::prefix ? " Use --prefix rlock: for the usual one" : ""));
+  }
+  if (row.demand == Demand::given) return Done{};
+  if (is_quoted(word)) return usage(util::format("{}: {}", subject, kRemoveQuotes));
+  const bool is_url = row.demand == Demand::url;
+  const std::string text = is_url ? without_login(word) : word;
+  if (!has_variable(text) && !(is_url && text.find('$') != text.npos)) return Done{};
+  return usage(util::format("bad {} {}: {}", subject, quoted_word(text), kDefineVariable));
+}
 
 // `native, plain or redisson`.
 std::string alternatives(std::string_view metavar) {
@@ -100,8 +140,12 @@ Result<Setting> make_setting(const OptionRow& row, std::vector<std::string> word
       TRY(setting.value, duration_in(row, word));
       break;
     }
+    case ValueKind::text: {
+      const std::string subject = source == Source::file ? std::string(row.name) : setting.place;
+      for (const std::string& text : setting.words) TRY_STATUS(check_text(row, text, subject));
+      break;
+    }
     case ValueKind::flag:
-    case ValueKind::text:
       break;
   }
   return setting;

@@ -21,6 +21,20 @@ std::string shown_name(Opt id);
 // A word from the user for an error message: in double quotes, shortened, printable.
 std::string quoted_word(std::string_view word);
 
+bool is_blank(std::string_view text);
+
+// Whether the quotes around a value belong to the text itself, as docker --env-file leaves them.
+bool is_quoted(std::string_view text);
+inline constexpr std::string_view kRemoveQuotes =
+    "it is in quotes; remove them, because not every program removes the quotes of a setting";
+
+// Whether a template or a shell has left a variable in the text. Kubernetes, for example, leaves
+// $(NAME) as it is: all hosts and runs would then mean the same thing by it.
+bool has_variable(std::string_view text);
+inline constexpr std::string_view kDefineVariable =
+    "a shell or a template left the variable in it as it is; use double quotes in a shell, and "
+    "check elsewhere that the variable is defined";
+
 // Makes a setting from the words. ErrorKind::usage names the option and the values that it accepts.
 Result<Setting> make_setting(const OptionRow& row, std::vector<std::string> words, Source source,
                              std::string place);

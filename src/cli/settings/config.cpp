@@ -365,12 +365,15 @@ Status check_readers(const std::string& path, const struct stat& info) {
 // Whether there is no file. A folder that rlock may not enter (another user's HOME, left in the
 // environment) counts as a folder without one.
 bool is_missing(const std::string& path, int error) {
-  struct stat info {};
-  return error == ENOENT || error == ENOTDIR ||
-         (error == EACCES && stat(path.c_str(), &info) != 0 && errno == EACCES);
+  return error == ENOENT || error == ENOTDIR || (error == EACCES && is_out_of_reach(path));
 }
 
 }  // namespace
+
+bool is_out_of_reach(const std::string& path) {
+  struct stat info {};
+  return stat(path.c_str(), &info) != 0 && errno == EACCES;
+}
 
 Result<std::optional<Layer>> load_config(const std::string& path, Origin origin) {
   constexpr size_t kLongest = size_t{1024} * 1024;  // the path may be /dev/zero

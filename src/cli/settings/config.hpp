@@ -33,4 +33,8 @@ enum class Origin { user, machine, named };
 // other users, or is not valid.
 Result<std::optional<Layer>> load_config(const std::string& path, Origin origin);
 
+// Whether a folder on the way to the file cannot be entered, so that nobody knows whether it
+// exists.
+bool is_out_of_reach(const std::string& path);
+
 }  // namespace rlock::cli

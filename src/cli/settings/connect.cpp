@@ -86,6 +86,8 @@ Error no_server(const Choices& choices) {
   } else {
     text += "; to try rlock on this machine, use --url local:";
   }
+  for (const std::string& unreachable : unreachable_files(system_getenv))
+    text += "; " + unreachable;
   return {ErrorKind::config, text};
 }
 
@@ -98,6 +100,12 @@ Status check_prefix(const std::string& prefix) {
   return usage("bad prefix " + quoted_word(prefix) +
                ": control characters, $, { and } are not allowed; check that each variable in it "
                "is defined");
+}
+
+// The user does not see a variable on the command line.
+Error with_variable(Error error, const Setting& setting) {
+  if (setting.source == Source::environment) error.text = setting.place + ": " + error.text;
+  return error;
 }
 
 Status set_replicas(redis::OpenOptions& out, const Choices& choices) {
@@ -185,9 +193,13 @@ Status check_connection_setting(Opt id, const std::vector<std::string>& words) {
 Result<redis::OpenOptions> connection_options(const Choices& choices) {
   if (!choices.has(Opt::url)) return no_server(choices);
   redis::OpenOptions out;
-  TRY(out.urls, redis::parse_urls(choices.all(Opt::url)));
+  auto urls = redis::parse_urls(choices.all(Opt::url));
+  if (!urls) return with_variable(std::move(urls).error(), choices[Opt::url]);
+  out.urls = *std::move(urls);
   out.prefix = choices.last(Opt::prefix).value_or(out.prefix);
-  TRY_STATUS(check_prefix(out.prefix));
+  if (auto valid = check_prefix(out.prefix); !valid) {
+    return with_variable(std::move(valid).error(), choices[Opt::prefix]);
+  }
   out.format = format_choice(choices);
   TRY_STATUS(set_credentials(out, choices));
   out.tls = tls_options(choices);

@@ -287,6 +287,15 @@ std::vector<std::string> default_config_files(Getenv getenv) {
   return files;
 }
 
+std::vector<std::string> unreachable_files(Getenv getenv) {
+  std::vector<std::string> sentences;
+  for (const std::string& path : default_config_files(getenv)) {
+    if (!is_out_of_reach(path)) continue;
+    sentences.push_back(util::format("this user cannot enter the folder of {}", path));
+  }
+  return sentences;
+}
+
 std::vector<std::string> environment_names() {
   std::vector<std::string> names;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
@@ -350,6 +359,10 @@ std::vector<std::string> ignored_settings(const Choices& choices) {
   const auto unknown = unknown_variables(environment_names()).names;
   if (!unknown.empty()) {
     sentences.push_back("rlock does not know these variables: " + util::joined(unknown, " "));
+  }
+  if (choices.has(Opt::config)) return sentences;
+  for (std::string& sentence : unreachable_files(system_getenv)) {
+    sentences.push_back(std::move(sentence));
   }
   return sentences;
 }

@@ -19,6 +19,10 @@ const char* system_getenv(const char* name);
 // which takes precedence, then the machine's.
 std::vector<std::string> default_config_files(Getenv getenv);
 
+// A sentence for each of them in a folder that rlock may not enter. A run ignores such a file,
+// because it is normal under systemd's ProtectHome= and with another user's HOME.
+std::vector<std::string> unreachable_files(Getenv getenv);
+
 using Warnings = std::vector<std::string>;
 
 // The variables in a command's environment: rlock sets or removes each of them.
@@ -37,7 +41,7 @@ UnknownVariables unknown_variables(std::span<const std::string> names);
 std::vector<std::string> environment_names();
 
 // A sentence for each setting of the environment or a file that no run uses: a login for another
-// server, and variables that rlock does not know.
+// server, variables that rlock does not know, and default files that it cannot reach.
 std::vector<std::string> ignored_settings(const Choices& choices);
 
 // Completes the settings of the command line from the environment and the files. With --config or

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdint>
 
 #include "cli/options/values.hpp"
@@ -228,19 +229,12 @@ Status check_once(const Choices& choices, const lock::AcquireCall& call) {
                " cannot be used together: several runs could do the work at once");
 }
 
-// Whether a template or a shell has left a variable unexpanded. Kubernetes, for example, leaves
-// $(NAME) as it is: all later runs would then mean the same lock, or the same work.
-bool is_unresolved(std::string_view text) {
-  return text.starts_with('$') || text.find("$(") != text.npos || text.find("${") != text.npos ||
-         text.find("{{") != text.npos;
+Error bad(std::string_view what, std::string_view text, std::string_view why) {
+  return usage(util::format("bad {} {}: {}", what, quoted_word(text), why));
 }
 
 Status check_resolved(std::string_view what, std::string_view text) {
-  if (!is_unresolved(text)) return Done{};
-  return usage(
-      util::format("bad {} {}: a shell or a template left the variable in it as it is; use double "
-                   "quotes in a shell, and check elsewhere that the variable is defined",
-                   what, quoted_word(text)));
+  return has_variable(text) ? Status(bad(what, text, kDefineVariable)) : Done{};
 }
 
 // If a variable in `shop/$JOB` is empty, every such job would have the lock `shop/`. A path begins
@@ -249,6 +243,31 @@ bool has_empty_part(std::string_view name) {
   const size_t scheme = name.find("://");
   const size_t from = scheme == name.npos ? 0 : scheme + 3;
   return name.ends_with('/') || name.find("//", from) != name.npos;
+}
+
+// `/nightly`, which `"$PROJECT/nightly"` becomes if PROJECT is empty. Containers call their working
+// folder so, too: /app, /workspace.
+bool has_one_part_after_slash(std::string_view name) {
+  return name.starts_with('/') && name.find('/', 1) == name.npos;
+}
+
+// Why a name may not be the one that its author meant; empty: no reason.
+std::string doubt_about(std::string_view name) {
+  constexpr std::string_view kJoints = "-_:.";
+  const auto is_joint = [&](char c) { return kJoints.find(c) != kJoints.npos; };
+  if (has_one_part_after_slash(name) || name.starts_with(':')) {
+    return util::format("it begins with \"{}\"; is the variable before it empty?", name.front());
+  }
+  const bool ends_after_word = name.size() > 1 && is_joint(name.back()) &&
+                               std::isalnum(static_cast<unsigned char>(name[name.size() - 2])) != 0;
+  if (!ends_after_word) return {};
+  return util::format("it ends with \"{}\"; is the variable after it empty?", name.back());
+}
+
+void add_doubt(Warnings& warnings, std::string_view what, const std::string& name) {
+  const std::string doubt = doubt_about(name);
+  if (doubt.empty()) return;
+  warnings.push_back(util::format("warning: {} {}: {}", what, quoted_word(name), doubt));
 }
 
 // The time with the offset, because day, week and month depend on the time zone.
@@ -266,12 +285,22 @@ std::string ending_record(Record record, const std::string& why) {
 
 Status check_new_name(const lock::LockName& name, const Choices& choices) {
   if (format_choice(choices) != redis::Format::native) return Done{};
-  TRY_STATUS(check_resolved("lock name", name.text()));
-  if (!has_empty_part(name.text())) return Done{};
-  return usage(
-      util::format("bad lock name {}: a part between slashes is empty, probably because a variable "
-                   "is empty or not set; correct the variable, or leave the slash out",
-                   in_quotes(name.text())));
+  const std::string& text = name.text();
+  if (is_blank(text)) return bad("lock name", text, "it is blank; is its variable set?");
+  if (is_quoted(text)) return bad("lock name", text, kRemoveQuotes);
+  TRY_STATUS(check_resolved("lock name", text));
+  if (has_empty_part(text)) {
+    return bad("lock name", text,
+               "a part between slashes is empty, probably because a variable is empty or not set; "
+               "correct the variable, or leave the slash out");
+  }
+  // Two projects would take each other's work for their own.
+  const auto once = chosen(choices);
+  if (!once || !has_one_part_after_slash(text)) return Done{};
+  return bad("lock name", text,
+             util::format("with {} it must not begin with a slash, because the variable before it "
+                          "is probably empty; correct the variable, or leave the slash out",
+                          shown_name(*once)));
 }
 
 Result<std::optional<lock::Once>> once_choice(const Choices& choices, time_t now) {
@@ -293,13 +322,9 @@ Result<std::optional<lock::Once>> once_choice(const Choices& choices, time_t now
 Result<std::optional<std::string>> once_key_choice(const Choices& choices) {
   auto key = choices.last(Opt::once);
   if (!key) return key;
-  if (key->empty()) {
-    return usage("--once: KEY is empty; is its variable set?");
-  }
-  if (key->starts_with('-') || key->find_first_not_of(' ') == std::string::npos) {
+  if (key->starts_with('-')) {
     return usage("--once: bad KEY " + quoted_word(*key) +
-                 ": it must not be blank or begin with \"-\"; put quotes around a variable (--once "
-                 "\"$KEY\")");
+                 ": it must not begin with \"-\"; put quotes around a variable (--once \"$KEY\")");
   }
   if (const char* why = lock::why_bad_name(*key)) {
     return usage("--once: bad KEY " + quoted_word(*key) + ": " + why);
@@ -351,7 +376,11 @@ Result<ClaimSettings> claim_settings(lock::LockName name, Millis ttl, lock::Resp
   call.numbered = choices.has(Opt::slots);
   call.while_closed = choices.has(Opt::while_closed);
   call.urgent = urgent;
-  return ClaimSettings{std::move(call), waiting};
+  Warnings warnings;
+  if (format_choice(choices) == redis::Format::native) {
+    add_doubt(warnings, "lock name", call.name.text());
+  }
+  return ClaimSettings{std::move(call), waiting, std::move(warnings)};
 }
 
 Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv) {
@@ -368,6 +397,9 @@ Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv) {
   record.asked = asked_in_zone(once, now);
   TRY(auto claim,
       claim_settings(std::move(name), ttl, lock::Responsive::run, encode_record(record), choices));
+  if (once && once->kind == lock::OnceKind::key) {
+    add_doubt(claim.warnings, "KEY of --once", once->key);
+  }
   claim.call.once = std::move(once);
   TRY_STATUS(check_once(choices, claim.call));
   const bool ignores_loss = choices.last(Opt::on_lost) == "ignore";
@@ -393,6 +425,7 @@ Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv) {
   return RunSettings{
       .plan = std::move(plan),
       .waiting = claim.waiting,
+      .warnings = std::move(claim.warnings),
       .event_log = event_log,
       .report = choices.has(Opt::report),
       .fail_open = fail_open_choice(choices),

@@ -58,6 +58,7 @@ struct WaitSettings {
 struct ClaimSettings {
   lock::AcquireCall call;
   WaitSettings waiting;
+  Warnings warnings;  // about a name that an empty variable may have shortened
 };
 
 // The claim of a new owner: how it holds the lock (--slots, --shared, --min-hold) and waits for it
@@ -75,6 +76,7 @@ struct FailOpen {
 struct RunSettings {
   run::Plan plan;  // for acquire: without a command
   WaitSettings waiting{};
+  Warnings warnings{};
   std::optional<std::string> event_log{};
   bool report = false;  // whether to report a failed command
   std::optional<FailOpen> fail_open{};

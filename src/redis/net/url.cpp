@@ -281,7 +281,20 @@ constexpr UrlScheme kUrlSchemes[] = {{"redis", tcp_url, Security::plain},
                                      {"redis+cluster", cluster_url, Security::plain},
                                      {"rediss+cluster", cluster_url, Security::tls}};
 
-Error unknown_scheme() {
+// The URL that a text without a known scheme most likely means. None if it may contain a password.
+std::optional<std::string> meant_url(std::string_view text) {
+  const size_t mark = text.find("://");
+  const std::string_view rest = mark == text.npos ? text : text.substr(mark + 3);
+  if (rest.find('@') != rest.npos) return std::nullopt;
+  const std::string url = (rest.starts_with('/') ? "unix://" : "redis://") + std::string(rest);
+  return parse_url(url) ? std::optional(url) : std::nullopt;
+}
+
+Error unknown_scheme(std::string_view text) {
+  if (auto url = meant_url(text)) {
+    return {ErrorKind::usage,
+            util::format("bad URL \"{}\": did you mean {}?", util::printable(text), *url)};
+  }
   return malformed(
       "bad URL: it must begin with redis://, rediss://, valkey://, valkeys://, unix://, "
       "redis+sentinel://, rediss+sentinel://, redis+cluster://, rediss+cluster:// or local:; "
@@ -371,7 +384,7 @@ Result<Url> parse_url(std::string_view text) {
     TRY(auto parts, split_url(known.scheme, text.substr(mark + 3)));
     return known.parse(parts, known.security);
   }
-  return unknown_scheme();
+  return unknown_scheme(text);
 }
 
 std::vector<std::string_view> url_schemes() {
