@@ -118,6 +118,10 @@ int Guard::fd() const {
   return pid_ > 0 && !over() ? pidfd_.get() : -1;
 }
 
+short Guard::events() const {
+  return static_cast<short>(orders_.empty() ? POLLIN : POLLIN | POLLOUT);
+}
+
 // If a tracer does not wait for the guard, rlock cannot reap it, but its children become children
 // of rlock.
 bool Guard::dead() const {
@@ -155,10 +159,20 @@ void Guard::read_reports() {
   while ((got = recv(line_.get(), &report, 1, MSG_DONTWAIT)) > 0) continue;
   const bool open = got != 0 && (errno == EAGAIN || errno == EINTR);
   if (!open && !std::exchange(hung_up_, true)) hung_up_at_ = BootClock::now();
+  send_orders();
 }
 
-void Guard::order(const GuardOrder& order) const {
-  send(line_.get(), &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
+void Guard::order(const GuardOrder& order) {
+  orders_.add(order);
+  send_orders();
+}
+
+void Guard::send_orders() {
+  for (; !orders_.empty(); orders_.remove_first()) {
+    const GuardOrder& order = orders_.first();
+    const bool sent = send(line_.get(), &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+    if (!sent && (errno == EAGAIN || errno == EINTR)) return;
+  }
 }
 
 void Guard::terminate(bool but_nohup) {

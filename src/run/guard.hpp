@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "run/command.hpp"
+#include "run/guard_order.hpp"
 #include "run/process_tree.hpp"
 #include "run/run.hpp"
 #include "run/shared_state.hpp"
@@ -19,26 +20,6 @@
 #include "util/result.hpp"
 
 namespace rlock::run {
-
-// An order from rlock to its guard; one message each.
-struct GuardOrder {
-  // terminal_signal: the terminal's driver has sent the signal to the groups `skip`, of which
-  // rlock's group is the first. reached: the guard of an outer run has already sent it to all
-  // processes. terminate: begins to terminate them, until `end` kills them. terminate_but_nohup:
-  // the same, but exempts processes that ignore HUP.
-  enum class Kind {
-    signal,
-    reached,
-    terminate,
-    terminate_but_nohup,
-    terminal_signal,
-    end,
-    dismiss
-  };
-  Kind kind = Kind::end;
-  std::array<int, 2> signals{};  // for the whole tree; 0: none
-  std::array<pid_t, 2> skip{};   // groups that have the signals already; 0: none
-};
 
 // The first message to the guard: the lock is held, so the guard starts the command.
 struct GuardStart {
@@ -90,12 +71,16 @@ class Guard {
   pid_t pid() const { return pid_; }
   // The command's pid in rlock's pid namespace; -1 if it has none there, or if it is not known yet.
   pid_t command() const;
-  // Readable if the state has changed; -1 if no more changes can come.
+  // Has the events() if the state has changed, or there is room for orders that wait; -1 if no more
+  // changes can come.
   int fd() const;
+  short events() const;
+  // Also sends the orders that wait.
   void read_reports();
 
-  // Sends an order. A guard that does not accept it is stopping the command, or is dead.
-  void order(const GuardOrder& order) const;
+  // Sends an order. If the guard is behind, the order waits until read_reports(), and the most
+  // urgent order goes first. It is lost if the guard is dead.
+  void order(const GuardOrder& order);
   // Sends TERM to all processes of the command; end() kills them later. `but_nohup`: exempts
   // processes that ignore a hangup.
   void terminate(bool but_nohup = false);
@@ -126,6 +111,7 @@ class Guard {
   // Whether the guard is the init of a pid namespace: if it dies, the kernel kills all processes in
   // the namespace.
   bool is_init() const { return state_.guard == 1 && pid_ != 1; }
+  void send_orders();
   bool dead() const;
   void find_command();
   bool only_zombies_are_left() const;
@@ -136,6 +122,7 @@ class Guard {
   const OlderChildren& older_children_;
   Grouping grouping_ = Grouping::own;
   util::Fd line_;
+  OrderQueue orders_;
   pid_t pid_ = -1;      // -1: dead
   pid_t command_ = -1;  // in rlock's pid namespace
   util::Fd pidfd_;      // none before Linux 5.3

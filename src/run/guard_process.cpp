@@ -146,7 +146,8 @@ class GuardProcess {
                        {ending ? -1 : kTimer, POLLIN, 0}};
       poll(fds, 3, -1);
       if (fds[0].revents != 0) break;
-      if (fds[1].revents != 0) read_order();
+      if (fds[1].revents != 0) read_orders();
+      while (!orders_.empty()) handle_order();
       const TimePoint now = BootClock::now();
       if (now >= state_.kill_at()) end_by_ourselves(now, true);
       if (ending_.under_way()) kill(command(), SIGKILL);
@@ -288,8 +289,9 @@ class GuardProcess {
     timer_->arm(next_step());
     pollfd fds[3] = {
         {rlock_gone_ ? -1 : kLine, POLLIN, 0}, {kTimer, POLLIN, 0}, {kSignals, POLLIN, 0}};
-    poll(fds, 3, -1);
-    if (fds[0].revents != 0) read_order();
+    poll(fds, 3, orders_.empty() ? -1 : 0);
+    if (fds[0].revents != 0) read_orders();
+    if (!orders_.empty()) handle_order();
     read_signals();  // also from processes that asked just before a stop
     if (!settled_ && BootClock::now() >= settle_at_) lock_memory();
   }
@@ -330,18 +332,23 @@ class GuardProcess {
     report();
   }
 
-  // Reads an order from the readable line.
-  void read_order() noexcept {
+  // Reads all orders from the readable line, so that none fills it, and the most urgent one need
+  // not wait for the others.
+  void read_orders() noexcept {
     GuardOrder order;
-    ssize_t got = recv(kLine, &order, sizeof order, MSG_DONTWAIT);
-    if (got == static_cast<ssize_t>(sizeof order)) return handle_order(order);
+    ssize_t got = 0;
+    while ((got = recv(kLine, &order, sizeof order, MSG_DONTWAIT)) > 0) {
+      if (order.kind == GuardOrder::Kind::dismiss) _exit(0);
+      orders_.add(order);
+    }
     if (got < 0) return;
     rlock_gone_ = true;
     end_by_ourselves(BootClock::now(), false);
   }
 
-  void handle_order(const GuardOrder& order) noexcept {
-    if (order.kind == GuardOrder::Kind::dismiss) _exit(0);
+  void handle_order() noexcept {
+    const GuardOrder order = orders_.first();
+    orders_.remove_first();
     if (order.kind == GuardOrder::Kind::end) return begin_ending(BootClock::now());
     note(order);
     if (order.kind == GuardOrder::Kind::terminal_signal && command_got_signal(order)) return;
@@ -396,6 +403,7 @@ class GuardProcess {
   SharedState& state_;
   ProcessTree tree_;
   TreeEnding ending_;
+  OrderQueue orders_;
   StopRequests requests_;
   Survivors found_;  // processes that refused a signal
   int line_;

@@ -102,7 +102,7 @@ class Supervisor {
       if (is_over(stage_)) return;
       report_unended(now);
       pollfd fds[4] = {{context_.signals.fd(), POLLIN, 0},
-                       {guard_->fd(), POLLIN, 0},
+                       {guard_->fd(), guard_->events(), 0},
                        {renewer_.fd(), POLLIN, 0},
                        {terminal_.stop_fd(), POLLIN, 0}};
       if (result_.lost && result_.lost->reported) fds[2].fd = -1;  // known already

@@ -112,6 +112,17 @@ class Cancel(Trees):
         holder = self.hold("child", "trap 'exit 4' TERM; echo on; kill -TERM $PPID; sleep 0.5; exit 3")
         self.assert_ends(holder, 3)
 
+    def test_a_term_comes_before_other_signals(self):
+        """The guard needs longer to pass a signal on to so many processes than rlock needs to get the next one."""
+        holder = self.hold("many", f"trap '' USR1; trap 'exit 5' TERM; {BREED} life many 1500 & wait", "-k", "100ms")
+        for _ in range(600):
+            send(holder.pid, signal.SIGUSR1)
+            time.sleep(0.001)
+        asked = time.monotonic()
+        send(holder.pid, signal.SIGTERM)
+        self.assert_ends(holder, 5)
+        note(f"600 USR1 for 1500 processes, then TERM: the command exits {time.monotonic() - asked:.1f} s later")
+
     def test_stop_after(self):
         """KILL to a command that goes on so long after a TERM; a HUP asks it for something else."""
         with open("errors", "wb") as errors:
