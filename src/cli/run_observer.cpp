@@ -138,6 +138,12 @@ Millis RunObserver::ask_again_after() const {
   return needed ? std::min(look, reports_->remaining(now)) : look;
 }
 
+// Whether the first report waits for the history: the server's next answer brings it, and the next
+// error ends the wait.
+bool RunObserver::awaits_history() const {
+  return history_ != nullptr && !last_error_ && reports_ && !reports_->began();
+}
+
 void RunObserver::update_usual_time(const lock::Queued& queued) {
   constexpr Millis kTimeout{300};
   constexpr uint64_t kRows = 100;
@@ -210,7 +216,7 @@ Millis RunObserver::tick_every() const {
   std::lock_guard guard(mutex_);
   if (live_) return Millis(1000);
   const TimePoint now = BootClock::now();
-  Millis report = reports_ ? reports_->remaining(now) : Millis(0);
+  Millis report = reports_ && !awaits_history() ? reports_->remaining(now) : Millis(0);
   if (const Millis outage = outage_reports_ ? outage_reports_->remaining(now) : Millis(0);
       outage > Millis(0)) {
     report = report == Millis(0) ? outage : std::min(report, outage);
@@ -224,8 +230,7 @@ void RunObserver::tick() {
   std::lock_guard guard(mutex_);
   if (live_) redraw();
   report_outage_if_due();
-  // The first report waits for the history, unless the server does not answer.
-  if (history_ == nullptr || last_error_ || (reports_ && reports_->began())) report_if_due();
+  if (!awaits_history()) report_if_due();
   manager_.report_waiting(state_text(TimeStyle::start), BootClock::now());
 }
 

@@ -123,6 +123,7 @@ class RunObserver final : public run::Observer {
   void end_outage();
   void redraw();
   Millis age_of_reply() const;
+  bool awaits_history() const;
   void report_if_due();
   void report_to_manager(const run::Event& event);
   std::string state_text(TimeStyle style = TimeStyle::duration) const;

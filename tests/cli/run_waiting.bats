@@ -38,6 +38,17 @@ load helpers/helpers
   let_go stopped
 }
 
+@test "a waiter whose server hangs sleeps until its next report is due" {
+  own
+  hold hanging -t 10m
+  joins hanging strace -f -qq -e trace=poll -o polls "$RLOCK" run -w 6 hanging -- touch started
+  kill -STOP "$(cat "$own_server/pid")"
+  wait "$waiter" || true
+  [ "$(wc -l <polls)" -lt 200 ] || fail "$(wc -l <polls) polls"
+  kill -CONT "$(cat "$own_server/pid")"
+  let_go hanging
+}
+
 @test "stale wake-ups do not stretch the deadline of a wait" {
   hold contended
   queue_up contended -w 6 -- touch started
