@@ -387,9 +387,11 @@ void RunObserver::renewed_again(Millis after) {
 }
 
 void RunObserver::exempted(const std::vector<std::string>& processes) {
-  report(util::format(
-      "released {}; these processes ignored the hang-up and keep running without the lock: {}",
-      in_quotes(name_.text()), in_a_row(processes)));
+  const auto held = hold();
+  const bool unlocked = held && held->kind == run::EventKind::unlocked;
+  const std::string name = in_quotes(name_.text());
+  report(util::format("{}these processes ignored the hang-up and keep running without the lock: {}",
+                      unlocked ? name + ": " : "released " + name + "; ", in_a_row(processes)));
 }
 
 // Printed even with -q, because the lock stays held until a person acts.

@@ -54,6 +54,17 @@ warned() {
   [[ ${stderr_lines[1]} == *"was not locked (--fail-open)"* ]] || fail "$stderr"
 }
 
+@test "a hangup without the lock names the processes that ignored it, and releases nothing" {
+  mkfifo up gate
+  start rlock run -u "$nobody" --fail-open --connect-timeout 0.1 job -- \
+    sh -c 'trap "" HUP; cat <gate & trap - HUP; echo $! >up; wait' 2>err
+  local unlocked=$! left
+  left=$(next_line up)
+  started+=("$left")
+  ends_by HUP "$unlocked"
+  grep -q "^rlock: \"job\": these processes ignored the hang-up .* without the lock: .*$left" err || fail "$(cat err)"
+}
+
 @test "a command without the lock loses none if it outlasts the ttl while rlock is stopped" {
   start rlock run -u "$nobody" --fail-open -t 1 --event-log log job -- sh -c 'echo $$ >pid; exec sleep 1000' 2>err
   local run=$!

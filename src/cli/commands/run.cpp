@@ -100,6 +100,9 @@ class UnlockedObserver final : public run::Observer {
     }
   }
   void unheeded(const run::Unheeded& unheeded) override { observer_.unheeded(unheeded); }
+  void exempted(const std::vector<std::string>& processes) override {
+    observer_.exempted(processes);
+  }
 
  private:
   RunObserver& observer_;
