@@ -5,20 +5,19 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <condition_variable>
-#include <deque>
-#include <mutex>
+#include <memory>
 #include <utility>
 
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
 #include "util/fd.hpp"
-#include "util/mutex.hpp"
 #include "util/process.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
 namespace {
+
+constexpr size_t kMostUnwritten = size_t{1} << 20;
 
 // A copy of descriptor 1 or 2 if the path names it, otherwise empty. If another user made the pipe
 // behind it, or it is a socket, its path cannot be opened.
@@ -37,19 +36,9 @@ bool ends_amid_a_line(const util::Fd& reader) {
 
 }  // namespace
 
-struct EventLog::Queue {
+struct EventLog::File {
   util::Fd writer{};  // appends
   util::Fd reader{};  // empty if the log is not a regular file, or may not be read
-  int error = 0;      // why the first lost line was lost
-  util::Mutex mutex{};
-  std::condition_variable changed{};
-  std::deque<std::string> lines{};  // the first one may be in the middle of its write
-  size_t unwritten = 0;             // bytes of them
-  enum class Thread { none, runs, refused } thread = Thread::none;
-
-  void note(int failure) {
-    if (error == 0) error = failure;
-  }
 
   // Returns 0 or the errno: a full disk must not stop the command.
   int write(std::string line) const {
@@ -62,21 +51,6 @@ struct EventLog::Queue {
     return static_cast<size_t>(written) == line.size() ? 0 : ENOSPC;
   }
 };
-
-void EventLog::write_lines(Queue& own) {
-  std::unique_lock<std::mutex> lock(own.mutex);
-  while (true) {
-    own.changed.wait(lock, [&] { return !own.lines.empty(); });
-    const std::string line = own.lines.front();
-    lock.unlock();
-    const int error = own.write(line);
-    lock.lock();
-    own.note(error);
-    own.unwritten -= line.size();
-    own.lines.pop_front();
-    own.changed.notify_all();
-  }
-}
 
 using run::EventKind;
 
@@ -93,25 +67,26 @@ bool begins_hold(EventKind kind) {
 Result<EventLog> EventLog::open(const std::string& path, const lock::AcquireCall& claim,
                                 std::string server) {
   // Non-blocking, because a named pipe without a reader must hang neither the start nor a renewal.
-  auto queue = std::make_shared<Queue>();
-  queue->writer.reset(::open(
+  auto file = std::make_shared<File>();
+  file->writer.reset(::open(
       path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666));
   const int error = errno;
-  if (!queue->writer) queue->writer = standard_output(path);
-  if (!queue->writer) {
+  if (!file->writer) file->writer = standard_output(path);
+  if (!file->writer) {
     return util::system_error(
         util::format("cannot open the event log \"{}\"", util::printable(path)), error);
   }
   struct stat info {};
-  if (fstat(queue->writer.get(), &info) == 0 && S_ISREG(info.st_mode)) {
-    queue->reader.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (fstat(file->writer.get(), &info) == 0 && S_ISREG(info.st_mode)) {
+    file->reader.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   }
-  return EventLog(std::move(queue), path, claim, std::move(server));
+  return EventLog(std::move(file), path, claim, std::move(server));
 }
 
-EventLog::EventLog(std::shared_ptr<Queue> queue, std::string path, const lock::AcquireCall& claim,
-                   std::string server)
-    : queue_(std::move(queue)),
+EventLog::EventLog(std::shared_ptr<const File> file, std::string path,
+                   const lock::AcquireCall& claim, std::string server)
+    : writer_([file = std::move(file)](const std::string& line) { return file->write(line); },
+              kMostUnwritten),
       path_(std::move(path)),
       name_(claim.name.text()),
       owner_(claim.owner.text()),
@@ -143,18 +118,12 @@ void EventLog::append_attempt_end(std::string_view event_name, const std::string
 }
 
 Status EventLog::drain(Millis timeout) {
-  std::unique_lock<std::mutex> lock(queue_->mutex);
-  if (!queue_->changed.wait_for(lock, timeout, [&] { return queue_->lines.empty(); })) {
-    queue_->note(EBUSY);
-  }
-  if (queue_->error == 0) return Done{};
+  const int error = writer_.drain(timeout);
+  if (error == 0) return Done{};
   return util::system_error(
-      util::format("the event log \"{}\" lacks events of this run", util::printable(path_)),
-      queue_->error);
+      util::format("the event log \"{}\" lacks events of this run", util::printable(path_)), error);
 }
 
-// If no thread can be started, the caller's thread writes. While the file accepts nothing, lines
-// beyond kMostUnwritten bytes are lost.
 void EventLog::append_line(LoggedEvent event, TimePoint at, bool ends_wait) {
   const auto passed = std::chrono::duration_cast<Millis>(at - acquired_.value_or(opened_));
   if (acquired_) {
@@ -168,18 +137,7 @@ void EventLog::append_line(LoggedEvent event, TimePoint at, bool ends_wait) {
   event.server = server_;
   event.name = name_;
   event.owner = owner_;
-  std::string line = event_json(event);
-  constexpr size_t kMostUnwritten = 1 << 20;
-  std::unique_lock<std::mutex> lock(queue_->mutex);
-  if (queue_->thread == Queue::Thread::none) {
-    const bool started = util::start_detached([queue = queue_] { write_lines(*queue); }) == 0;
-    queue_->thread = started ? Queue::Thread::runs : Queue::Thread::refused;
-  }
-  if (queue_->thread == Queue::Thread::refused) return queue_->note(queue_->write(line));
-  if (queue_->unwritten + line.size() > kMostUnwritten) return queue_->note(EBUSY);
-  queue_->unwritten += line.size();
-  queue_->lines.push_back(std::move(line));
-  queue_->changed.notify_all();
+  writer_.append(event_json(event));
 }
 
 }  // namespace rlock::cli

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/background_writer.hpp"
 #include "cli/output/json.hpp"
 #include "run/observer.hpp"
 #include "util/clock.hpp"
@@ -16,8 +17,7 @@ std::string_view to_string(run::EventKind kind);
 // Whether the command starts after this event.
 bool begins_hold(run::EventKind kind);
 
-// Writes one JSON object a line, each with a single write, so that several runs may share a file. A
-// separate thread writes them, because a disk that hangs must not cost the lease.
+// Writes one JSON object a line, each with a single write, so that several runs may share a file.
 class EventLog {
  public:
   // ErrorKind::system if the file cannot be opened. Call it before anything is locked.
@@ -32,14 +32,12 @@ class EventLog {
   Status drain(Millis timeout);
 
  private:
-  struct Queue;
-  EventLog(std::shared_ptr<Queue> queue, std::string path, const lock::AcquireCall& claim,
+  struct File;
+  EventLog(std::shared_ptr<const File> file, std::string path, const lock::AcquireCall& claim,
            std::string server);
   void append_line(LoggedEvent event, TimePoint at, bool ends_wait);
-  static void write_lines(Queue& own);
 
-  std::shared_ptr<Queue>
-      queue_;  // shared with the thread, which may hang for longer than this object lives
+  BackgroundWriter writer_;
   std::string path_;
   std::string name_;
   std::string owner_;
