@@ -1,5 +1,6 @@
 #include "cli/run_observer.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,11 +37,30 @@ std::string event_line(const std::string& name, const run::Event& event) {
   return text;
 }
 
+constexpr size_t kMostUnprinted = size_t{64} * 1024;
+// How long rlock waits for the disk of a file on stderr, so that lines stay in order.
+constexpr Millis kDiskTimeout{200};
+
+// Whether stderr is a file, whose disk may hang. rlock opens a pipe or a terminal without blocking.
+bool stderr_is_file() {
+  struct stat info {};
+  return fstat(STDERR_FILENO, &info) == 0 && S_ISREG(info.st_mode);
+}
+
 std::string in_a_row(const std::vector<std::string>& processes) {
   return util::printable(util::joined(processes, ", "));
 }
 
 }  // namespace
+
+void StderrLines::print(std::string_view line) {
+  if (unprinted_.size() < kMostUnprinted) unprinted_ += line;
+  unprinted_.erase(0, write_stderr(unprinted_, Millis(0)));
+}
+
+void StderrLines::finish() {
+  if (!unprinted_.empty()) write_stderr(std::exchange(unprinted_, {}), kFinalPrintTimeout);
+}
 
 void WaitingLine::draw(const std::string& text, const std::string& brief) {
   if (!is_foreground_terminal(STDERR_FILENO)) return;
@@ -103,6 +123,13 @@ RunObserver::RunObserver(lock::LockName name, Verbosity verbosity, std::optional
       live_(verbosity != Verbosity::quiet && is_terminal(STDERR_FILENO)),
       log_(std::move(log)),
       manager_(std::move(manager)) {
+  if (stderr_is_file()) {
+    auto print = [lines = lines_](const std::string& line) {
+      lines->print(line);
+      return 0;
+    };
+    writer_.emplace(std::move(print), kMostUnprinted);
+  }
   constexpr Millis kAtOnce{0}, kLater{1000};
   if (verbosity == Verbosity::quiet || live_) return;
   reports_.emplace(verbosity == Verbosity::verbose ? kAtOnce : kLater);
@@ -317,6 +344,12 @@ void RunObserver::report_to_manager(const run::Event& event) {
 }
 
 void RunObserver::event(const run::Event& event) {
+  report_event(event);
+  // What the command writes comes below the lines so far.
+  if (writer_ && begins_hold(event.kind)) writer_->drain(kDiskTimeout);
+}
+
+void RunObserver::report_event(const run::Event& event) {
   std::lock_guard guard(mutex_);
   if (log_) log_->append(event);
   if (begins_hold(event.kind)) {
@@ -334,12 +367,11 @@ void RunObserver::event(const run::Event& event) {
 // Never waits for stderr, because a renewal, a kill or a release may be due, and renewals share the
 // mutex.
 void RunObserver::print_or_queue(std::string_view message, Weight weight) {
-  constexpr size_t kMaxUnprinted = size_t{64} * 1024;
   const bool dated = verbosity_ == Verbosity::verbose;
-  if (unprinted_.size() < kMaxUnprinted) {
-    unprinted_ += message_line((dated ? utc_time(wall_clock()) + " " : "").append(message), weight);
-  }
-  unprinted_.erase(0, write_stderr(unprinted_, Millis(0)));
+  std::string line =
+      message_line((dated ? utc_time(wall_clock()) + " " : "").append(message), weight);
+  if (writer_) return writer_->append(std::move(line));
+  lines_->print(line);
 }
 
 void RunObserver::report(const std::string& message, Weight weight) {
@@ -453,7 +485,7 @@ void RunObserver::keep_line() {
 void RunObserver::finish_output() {
   std::lock_guard guard(mutex_);
   line_.erase();
-  if (!unprinted_.empty()) write_stderr(std::exchange(unprinted_, {}), kFinalPrintTimeout);
+  if (!writer_ || writer_->drain(kDiskTimeout) == 0) lines_->finish();
 }
 
 }  // namespace rlock::cli

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
+#include "cli/background_writer.hpp"
 #include "cli/deadlock.hpp"
 #include "cli/event_log.hpp"
 #include "cli/output/console.hpp"
@@ -16,6 +19,19 @@
 #include "util/mutex.hpp"
 
 namespace rlock::cli {
+
+// Prints lines on stderr. Keeps those that stderr does not accept, and tries again with the next
+// one.
+class StderrLines {
+ public:
+  // Never waits for the reader of a pipe, or for a terminal.
+  void print(std::string_view line);
+  // Prints what is left, for at most kFinalPrintTimeout.
+  void finish();
+
+ private:
+  std::string unprinted_;
+};
 
 // The live line of a waiting run on a terminal: redrawn in place, erased at the end.
 class WaitingLine {
@@ -125,6 +141,7 @@ class RunObserver final : public run::Observer {
   Millis age_of_reply() const;
   bool awaits_history() const;
   void report_if_due();
+  void report_event(const run::Event& event);
   void report_to_manager(const run::Event& event);
   std::string state_text(TimeStyle style = TimeStyle::duration) const;
   std::string outage_text() const;
@@ -140,6 +157,8 @@ class RunObserver final : public run::Observer {
 
   mutable util::Mutex mutex_;  // events also come from the renewal thread
   std::optional<EventLog> log_;
+  const std::shared_ptr<StderrLines> lines_ = std::make_shared<StderrLines>();
+  std::optional<BackgroundWriter> writer_;  // prints `lines_` if stderr is a file
   ServiceManager manager_;
   WaitingLine line_;
   std::optional<WaitingReports> reports_;  // instead of the live line, if stderr is not a terminal
@@ -161,7 +180,6 @@ class RunObserver final : public run::Observer {
   std::optional<Millis> wait_;  // nullopt after report_short_wait() has reported it
   std::optional<lock::Queued> queued_;
   std::optional<std::string> last_error_;
-  std::string unprinted_;  // lines that stderr has not accepted so far
   TimePoint wait_began_;
   TimePoint queued_at_;
   std::optional<run::Event> hold_;

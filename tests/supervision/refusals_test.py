@@ -120,6 +120,17 @@ class Refusals(Case):
         self.assertIn("acquired", read(log))
         self.assert_nothing_left("slow")
 
+    def test_messages_on_a_disk_that_hangs(self):
+        """The command starts, the lease is renewed and the lock is released, whatever -v has to say."""
+        messages = self.folder + "/messages"
+        hanging = [*STRACE, "-P", messages, "-e", "trace=write", "-e", "inject=write:delay_enter=9000000"]
+        needs_root("strace", "-qq", "-o", "/dev/null", "true")
+        renewed = 'until [ "$(grep -c renewed log)" -ge 2 ]; do sleep 0.1; done'
+        got = self.run_program([*hanging, "sh", "-c", 'exec "$@" 2>messages', "sh",
+                                RLOCK, "run", "-v", "-t", "8", "--event-log", "log", "slow", "--", "sh", "-c", renewed])
+        self.assertEqual(got.returncode, 0, got)
+        self.assert_nothing_left("slow")
+
     def test_each_system_call_of_the_start_fails_once(self):
         """Whatever fails between grant and command: the command's code or 71, and no key left."""
         needs_root("strace", "-qq", "-o", "/dev/null", "true")
