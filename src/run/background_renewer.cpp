@@ -105,8 +105,10 @@ class BackgroundRenewerProcess {
     (*renewer)->stop();  // before the release: a renewal in flight would restore the lock
     if (end == RenewalEnd::lost) return;
     const TimePoint deadline = lease.view().deadline;
-    if (end == RenewalEnd::process_ended) report_early_end(hand_off.granted_at, deadline);
-    release(deadline);
+    std::optional<EndedEarly> early;
+    if (end == RenewalEnd::process_ended) early = early_end(hand_off.granted_at, deadline);
+    release(deadline);  // before the notice, because the disk of that stderr may hang
+    if (early) write_to_stderr_of(task_.parent->pid(), task_.describe(*early));
   }
 
  private:
@@ -182,21 +184,20 @@ class BackgroundRenewerProcess {
   }
 
   // If each step is a process of its own, the lock would be lost silently. A process that lived for
-  // longer has done its work. Reports nothing if the lock was released just before the process
-  // exited; the server knows that.
-  void report_early_end(TimePoint granted_at, TimePoint deadline) const {
+  // longer has done its work. Returns nullopt as well if the lock was released just before the
+  // process exited; the server knows that.
+  std::optional<EndedEarly> early_end(TimePoint granted_at, TimePoint deadline) const {
     constexpr Millis kTooShortForSteps{2000};
     const TimePoint now = BootClock::now();
     const bool worked = now >= granted_at + kTooShortForSteps;
-    if (worked || !task_.parent || task_.parent->ended()) return;
+    if (worked || !task_.parent || task_.parent->ended()) return std::nullopt;
     auto store = task_.make_server();
     lock::SystemPoller poller;
     auto request = store->renew({claim_, lock::Entry::outer(), std::nullopt});
     auto reply = lock::finish(poller, std::move(request),
                               std::min(deadline, now + timing::kShortestRequest), store->server());
-    if (!reply || !std::holds_alternative<lock::Renewal>(*reply)) return;
-    const auto after = std::chrono::duration_cast<Millis>(now - granted_at);
-    write_to_stderr_of(task_.parent->pid(), task_.describe(EndedEarly{after}));
+    if (!reply || !std::holds_alternative<lock::Renewal>(*reply)) return std::nullopt;
+    return EndedEarly{std::chrono::duration_cast<Millis>(now - granted_at)};
   }
 
   Nanos look_after() const {

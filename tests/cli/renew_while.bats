@@ -148,6 +148,17 @@ steps_of_one_shell() {
   done
 }
 
+@test "--renew-while: a stderr on a disk that hangs delays no release" {
+  mkfifo go
+  start strace -f -qq -o /dev/null -P "$here/err" -e trace=write -e inject=write:delay_enter=100s \
+    sh -c 'sh -c "rlock acquire hung --renew-while \$\$ >owner; :"; read -r _ <go' 2>err
+  local tracer=$!
+  eventually test -s owner
+  eventually free hung
+  echo >go
+  ends_by KILL "$tracer"
+}
+
 @test "--renew-while: a process that exits after its work is no error" {
   # Its parent lives, and the lease that it began with is not over.
   start sh -c 'sh -c "rlock acquire worked --renew-while \$\$ -t 6 >owner; read -r _ <go; rm owner"; exec sleep 1000' 2>err
