@@ -99,11 +99,11 @@ std::string bulk(const std::string& text) {
 // A sentinel with this id that knows others, by id and port, and names a master.
 FakeServer::Script that_knows(const std::string& id,
                               const std::vector<std::pair<std::string, int>>& others,
-                              const std::string& opinion) {
+                              const std::string& opinion, const std::string& silent = "7200000") {
   std::string list = "*" + std::to_string(others.size()) + "\r\n";
   for (const auto& [its_id, port] : others) {
     list += "*8\r\n" + bulk("ip") + bulk("127.0.0.1") + bulk("port") + bulk(std::to_string(port)) +
-            bulk("runid") + bulk(its_id) + bulk("last-ok-ping-reply") + bulk("7200000");
+            bulk("runid") + bulk(its_id) + bulk("last-ok-ping-reply") + bulk(silent);
   }
   return [=](FakeServer::Peer& peer, int) {
     peer.await(kQuestion);
@@ -129,6 +129,12 @@ TEST_CASE("a majority is counted over the sentinels that exist, not over those t
   SUBCASE("a named sentinel leads to the others") {
     FakeServer first(that_knows("a", {{"b", second.port()}, {"c", third.port()}}, old));
     auto elected = vote({first.port()});
+  SUBCASE("a time that is too long to be true stays a long time") {
+    FakeServer alone(that_knows("a", {{"b", 1}, {"c", 2}}, old, "9223372036854775807"));
+    auto elected = vote({alone.port()}, Millis(1'000));
+    REQUIRE_FALSE(elected);
+    CHECK(elected.error().text.find("(last answered 104249991d") != std::string::npos);
+  }
     CHECK((elected && *elected == kOld));
   }
   SUBCASE("a sentinel with two names counts once") {

@@ -246,6 +246,11 @@ Cause cause_of(std::string_view text) {
   return Cause::other;
 }
 
+Millis bounded_span(int64_t millis) {
+  constexpr int64_t kMost = int64_t{1} << 53;  // 285,000 years
+  return Millis(std::clamp(millis, -kMost, kMost));
+}
+
 Error decode_error(std::string_view text) {
   Error error = decode_kind(text);
   if (error.cause == Cause::other) error.cause = cause_of(text);

@@ -2,12 +2,14 @@
 
 #include <hiredis/hiredis.h>
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "util/clock.hpp"
 #include "util/result.hpp"
 
 namespace rlock::redis {
@@ -71,6 +73,9 @@ InfoFields read_info(std::string_view text);
 
 // Empty if the field is missing.
 std::string info_field(const InfoFields& info, std::string_view field);
+
+// Milliseconds from a server, bounded so that sums cannot overflow.
+Millis bounded_span(int64_t millis);
 
 // Decodes an error reply. The known refusals of services and proxies get advice; all others keep
 // the server's text, without the keys and arguments that some servers quote.

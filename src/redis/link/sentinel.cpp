@@ -92,7 +92,7 @@ SentinelView read_view(const redisReply& id, const redisReply& others) {
     auto at = address_of(field_in(other, "ip"), field_in(other, "port"));
     if (its_id.empty() || !at) continue;
     const auto silent = util::parse_number<int64_t>(field_in(other, "last-ok-ping-reply"));
-    view.others[its_id] = {*std::move(at), Millis(silent.value_or(0))};
+    view.others[its_id] = {*std::move(at), bounded_span(silent.value_or(0))};
   }
   return view;
 }

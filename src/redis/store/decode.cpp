@@ -430,9 +430,4 @@ std::optional<lock::NamesPage> decode_names(const redisReply& reply, std::string
   return page;
 }
 
-Millis bounded_span(int64_t millis) {
-  constexpr int64_t kMost = int64_t{1} << 53;  // 285,000 years
-  return Millis(std::clamp(millis, -kMost, kMost));
-}
-
 }  // namespace rlock::redis

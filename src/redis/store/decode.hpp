@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "lock/inspector.hpp"
+#include "redis/link/reply.hpp"
 
 // Converts the replies of the scripts. Returns nullopt for a reply that these scripts do not make.
 namespace rlock::redis {
@@ -31,8 +32,5 @@ std::optional<lock::Wake> decode_wake(const redisReply& reply);
 std::optional<lock::HistoryRows> decode_history(const redisReply& reply);
 // Skips keys that do not belong to a lock under `prefix`.
 std::optional<lock::NamesPage> decode_names(const redisReply& reply, std::string_view prefix);
-
-// Milliseconds from a server, bounded so that sums cannot overflow.
-Millis bounded_span(int64_t millis);
 
 }  // namespace rlock::redis
