@@ -72,6 +72,12 @@ std::vector<std::string> texts(std::vector<Result<ReplyPtr>> all) {
 
 }  // namespace
 
+TEST_CASE("a part of the shortest connect timeout is enough to connect to a seed") {
+  const Server seed = at_port(1, Millis(1));
+  const ClusterLink link({seed, seed, seed}, std::make_shared<KeyPlaces>());
+  CHECK(link.node_server().connect_timeout == Millis(1));
+}
+
 TEST_CASE("redirects are read, whatever shape a node gives its address") {
   auto moved = redirect_in("MOVED 3999 10.0.0.1:6381");
   REQUIRE(moved);

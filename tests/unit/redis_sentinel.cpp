@@ -152,6 +152,13 @@ TEST_CASE("a majority is counted over the sentinels that exist, not over those t
 TEST_CASE("a sentinel cut off together with a deposed master does not decide") {
   FakeServer old(that_says(address(kOld.port)));
   FakeServer silent(that_says(""));
+TEST_CASE("half of the shortest connect timeout is enough to ask") {
+  FakeServer silent(that_says(""));
+  Sentinels sentinels = asked({silent.port()}, Millis(1));
+  sentinels.start();
+  CHECK_FALSE(sentinels.advance(BootClock::now()));
+}
+
   FakeServer resets([](FakeServer::Peer& peer, int) { peer.await(kQuestion); });
   FakeServer refuses(that_says("-NOAUTH Authentication required.\r\n"));
   FakeServer other(that_says(":7\r\n"));

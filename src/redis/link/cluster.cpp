@@ -223,7 +223,9 @@ void ClusterBatch::close(size_t index, Result<ReplyPtr> reply) {
 ClusterLink::ClusterLink(std::vector<Server> seeds, std::shared_ptr<KeyPlaces> places)
     : seeds_(std::move(seeds)), places_(std::move(places)) {
   // A silent seed must leave time for the other seeds and for the node that they redirect to.
-  for (Server& seed : seeds_) seed.connect_timeout /= static_cast<int>(seeds_.size() + 1);
+  for (Server& seed : seeds_) {
+    seed.connect_timeout = part_of(seed.connect_timeout, static_cast<int>(seeds_.size() + 1));
+  }
   current_ = node_at(host_port_of(seeds_.front()));
 }
 

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <cassert>
 #include <string>
 #include <string_view>
@@ -130,6 +131,11 @@ inline std::vector<std::string> with_text(std::vector<std::string> words, std::s
   words[0] = "EVAL";
   words[1] = text;
   return words;
+}
+
+// One of `parts` of a connect timeout, but enough to be tried at all.
+inline Millis part_of(Millis connect_timeout, int parts) {
+  return std::max(Millis(1), connect_timeout / parts);
 }
 
 // lock::LockStore::complete_grant() for a store over this link.

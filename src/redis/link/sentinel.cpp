@@ -135,7 +135,7 @@ Sentinels::Sentinels(std::vector<Server> sentinels, std::string master)
       master_(std::move(master)),
       label_(joined_labels(sentinels) + "/" + master_),
       // The other half of the time is for the master.
-      vote_timeout_(sentinels.front().connect_timeout / 2) {
+      vote_timeout_(part_of(sentinels.front().connect_timeout, 2)) {
   sentinels_.reserve(sentinels.size());
   for (Server& sentinel : sentinels) sentinels_.emplace_back(std::move(sentinel));
 }
