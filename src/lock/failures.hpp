@@ -19,18 +19,18 @@ class Failures {
     since_ = now;
   }
   // A server has carried out a request, so the cause of later failures is temporary.
-  void note_success() { mixed_ = true; }
+  void note_success() { mixed_ = succeeded_ = true; }
 
   // Whether more tries are useless, because the sentinels have had the time to learn their masters.
   bool is_lasting(TimePoint now) const {
     constexpr Millis kLearningTime{5000};
-    return cause_ == Cause::unknown_master && now - since_ >= kLearningTime;
+    return cause_ == Cause::unknown_master && !succeeded_ && now - since_ >= kLearningTime;
   }
 
   // The last error, when rlock stops trying. `tried`: for how long it tried.
   Error end(Error error, Millis tried, TimePoint now) const {
     const bool only = cause_ == Cause::unknown_host || cause_ == Cause::read_only ||
-                      cause_ == Cause::missing_sentinels;
+                      cause_ == Cause::missing_sentinels || cause_ == Cause::unknown_master;
     if ((only && !mixed_) || is_lasting(now)) {
       error.kind = ErrorKind::config;
       error.retry = Retry::never;
@@ -44,6 +44,7 @@ class Failures {
   std::optional<Cause> cause_;  // of the last failure
   TimePoint since_{};           // since when it has been the only cause
   bool mixed_ = false;          // there were other causes
+  bool succeeded_ = false;      // a request was carried out
 };
 
 }  // namespace rlock::lock

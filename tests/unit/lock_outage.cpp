@@ -181,17 +181,34 @@ TEST_CASE("a name that was right before may be gone for a while") {
   CHECK(result.error().kind == ErrorKind::unavailable);
 }
 
-TEST_CASE("a master that no sentinel knows is an error of the configuration after 5 s") {
+TEST_CASE("a master that no sentinel knows is an error of the configuration") {
   Outage outage;
-  SUBCASE("of a run that waits") {
+  SUBCASE("after 5 s of a run that waits") {
     CHECK(outage.fails_with(kUnknownMaster).kind == ErrorKind::config);
     CHECK(outage.took() >= 5s);
     CHECK(outage.took() < 7s);
   }
-  SUBCASE("of a run with -n") {
+  SUBCASE("after --connect-timeout with -n") {
     outage.call.queueing = Queueing::never;
-    CHECK(outage.fails_with(kUnknownMaster).kind == ErrorKind::unavailable);
+    CHECK(outage.fails_with(kUnknownMaster).kind == ErrorKind::config);
     CHECK(about(outage.took(), 2s));
+  }
+  SUBCASE("but not with -n if something else was wrong, too") {
+    outage.call.queueing = Queueing::never;
+    auto result = outage.acquire(
+        [&](Nanos age) { return Result<AcquireReply>(age < 1s ? kRefused : kUnknownMaster); });
+    REQUIRE_FALSE(result);
+    CHECK(result.error().kind == ErrorKind::unavailable);
+    CHECK(about(outage.took(), 2s));
+  }
+  SUBCASE("but not of a run that a server has answered") {
+    outage.limits.deadline = outage.start + 20s;
+    auto result = outage.acquire([&](Nanos age) {
+      return age < 100ms ? Result<AcquireReply>(RetryNow{}) : Result<AcquireReply>(kUnknownMaster);
+    });
+    REQUIRE_FALSE(result);
+    CHECK(result.error().kind == ErrorKind::unavailable);
+    CHECK(about(outage.took(), 20s));
   }
   SUBCASE("from the moment when nothing else is wrong any more") {
     auto result = outage.acquire(
