@@ -63,8 +63,9 @@ Result<T> finish(Poller& poller, InFlight<T> request, TimePoint deadline, const 
 }
 
 // Whether a failover preserves what `store` has just acknowledged: see LockStore::check_failover().
-inline Status outlasts_failover(LockStore& store, Poller& poller, TimePoint deadline) {
-  auto check = store.check_failover();
+inline Status outlasts_failover(LockStore& store, Poller& poller, TimePoint deadline,
+                                Millis patience) {
+  auto check = store.check_failover(patience);
   if (!check) return Done{};
   return finish(poller, std::move(check), deadline, store.server());
 }

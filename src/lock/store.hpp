@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "lock/timing.hpp"
 #include "lock/types.hpp"
 
 namespace rlock::lock {
@@ -430,9 +431,9 @@ class LockStore {
   // early renewals are needed. The caller destroys it before the next request.
   virtual InFlight<GrantReach> complete_grant() { return nullptr; }
   // Over Sentinel: returns an Error if a failover is in progress that may lose what the server has
-  // just acknowledged. Null if there are no sentinels. The caller destroys it before the next
-  // request.
-  virtual InFlight<Done> check_failover() { return nullptr; }
+  // just acknowledged. Null if there are no sentinels. Waits at most for `patience` for a sentinel
+  // that the others do not need. The caller destroys it before the next request.
+  virtual InFlight<Done> check_failover(Millis /*patience*/) { return nullptr; }
   // Blocks at the server until this owner is woken or `slice` has passed: a hint, never the truth.
   virtual InFlight<Wake> wait_for_wake(const LockName& name, const Owner& owner, Millis slice) = 0;
   // False until a server has answered on a connection of this process. Until then no request that
@@ -449,7 +450,7 @@ InFlight<T> outlasting(LockStore& store, InFlight<T> change, std::optional<Resul
   return then<T>(std::move(change), [&](Result<T> reply, Nanos) -> InFlight<T> {
     if (!reply) return ready<T>(std::move(reply));
     if (!first) first = std::move(reply);
-    auto check = store.check_failover();
+    auto check = store.check_failover(timing::kLongestFailoverCheck);
     if (!check) return ready<T>(*first);
     return then<T>(std::move(check), [&first](Result<Done> outlasts, Nanos) {
       return ready<T>(outlasts ? *first : Result<T>(std::move(outlasts).error()));

@@ -128,6 +128,16 @@ constexpr Millis replica_clock_gap(Millis ttl) {
   return std::min(Millis(1000), ttl / 10);
 }
 
+// ---- Sentinel: see docs/PROTOCOL.md, "Sentinel" ----
+
+// How long a check for a failover may wait for sentinels that the majority does not need. It is
+// shorter than kAcquireAttempt, after which a grant does not count, and leaves a short lease time
+// for its first renewal.
+inline constexpr Millis kLongestFailoverCheck{1500};
+constexpr Millis failover_check(Millis ttl) {
+  return std::min(kLongestFailoverCheck, ttl / 6);
+}
+
 // ---- quorum: see docs/PROTOCOL.md, "Quorum" ----
 
 // The longest lease; for this time a server that lost its memory is not counted.

@@ -170,7 +170,8 @@ std::optional<Result<WaitResult>> WaitLoop::handle_reply(WaitState& state, Acqui
 std::optional<Result<WaitResult>> WaitLoop::handle_grant(WaitState& state, Granted granted,
                                                          TimePoint sent_at) {
   const TimePoint until = poller_.now() + timing::kAcquireAttempt;
-  if (auto outlasts = outlasts_failover(store_, poller_, until); !outlasts) {
+  const Millis patience = timing::failover_check(state.call.ttl);
+  if (auto outlasts = outlasts_failover(store_, poller_, until, patience); !outlasts) {
     return await_failover(state, std::move(outlasts).error());
   }
   const uint64_t slot = std::max<uint64_t>(granted.slot, state.call.numbered ? 1 : 0);

@@ -66,8 +66,8 @@ Confirmed await_replicas(const Plan& plan, const HeldLock& held_lock, Error unco
     auto reply = request->take();
     request.reset();
     if (reply && std::holds_alternative<lock::Renewal>(*reply)) {
-      auto outlasts =
-          lock::outlasts_failover(store, poller, poller.now() + timing::kAcquireAttempt);
+      auto outlasts = lock::outlasts_failover(store, poller, poller.now() + timing::kAcquireAttempt,
+                                              timing::failover_check(plan.claim.ttl));
       if (outlasts) return sent_at;
       unconfirmed = std::move(outlasts).error();
       unconfirmed.answered = Answered::yes;
@@ -137,7 +137,11 @@ Result<lock::ReleaseReply> release_until(lock::LockStore& store, lock::ReleaseCa
     if (poller.now() >= give_up) attempt *= 2;  // the server may just be slow
     if (reply) {
       // A master that is being replaced may be the only server that knows about the release.
-      auto outlasts = lock::outlasts_failover(store, poller, std::max(until, poller.now()));
+      const TimePoint now = poller.now();
+      const auto half = std::chrono::duration_cast<Millis>((until - now) / 2);
+      auto outlasts =
+          lock::outlasts_failover(store, poller, std::max(until, now),
+                                  std::clamp(half, Millis(0), timing::kLongestFailoverCheck));
       if (!first) first = *reply;
       if (outlasts) return once_more(std::move(*first), *std::move(reply));
       reply = std::move(outlasts).error();

@@ -43,6 +43,26 @@ class Proxied(unittest.TestCase):
         for other in self.client, self.behind:
             self.assertEqual(other.recv(4), b"late")
 
+    def test_a_server_that_is_far_away(self):
+        port, = free_ports(1)
+        near = Proxy(self.server.getsockname(), "127.0.0.1", [port])
+        self.addCleanup(near.end)
+        client = socket.create_connection(("127.0.0.1", port))
+        self.addCleanup(client.close)
+        behind, _ = self.server.accept()
+        self.addCleanup(behind.close)
+        behind.settimeout(PATIENCE)
+        client.settimeout(PATIENCE)
+        self.proxy.order(self.port, "far", 1)
+        for one, other, near_one, near_other in (self.client, self.behind, client, behind), (self.behind, self.client, behind, client):
+            one.sendall(b"far")
+            near_one.sendall(b"near")
+            self.assertEqual(near_other.recv(4), b"near")
+            other.setblocking(False)
+            self.assertRaises(BlockingIOError, other.recv, 3)
+            other.settimeout(PATIENCE)
+            self.assertEqual(other.recv(3), b"far")
+
     def test_a_client_that_closes_leaves_the_server(self):
         self.client.close()
         self.assertEqual(self.behind.recv(1), b"")

@@ -1,8 +1,10 @@
 """proxy.py TARGET_HOST TARGET_PORT LISTEN_HOST PORT...: passes bytes to a server, and harms them as the lines on stdin say:
-{"port": P, "mode": "pass|hold|delay|stall|trickle|swallow", "seconds": S}. `hold` passes nothing, the others harm the replies. Prints a
-line once it listens and once for each order. Ends with its stdin.
+{"port": P, "mode": "pass|hold|far|delay|stall|trickle|swallow", "seconds": S}. `hold` passes nothing. `far` is a server that is S away in
+each direction: a new connection takes twice that, too. The others harm the replies. Prints a line once it listens and once for each
+order. Ends with its stdin.
 """
 import asyncio
+import contextlib
 import json
 import socket
 import subprocess
@@ -42,8 +44,33 @@ def mode_of(port):
     return modes.get(port, ("pass", 0))
 
 
+async def arrivals(port, reader, ways=1):
+    """What `reader` reads, when it has come; the first of it takes so many times the way."""
+    loop = asyncio.get_running_loop()
+    under_way = asyncio.Queue()
+
+    async def send(ways):
+        with contextlib.suppress(OSError):  # it vanished
+            while data := await reader.read(65536):
+                mode, seconds = mode_of(port)
+                under_way.put_nowait((loop.time() + ways * seconds if mode == "far" else 0, data))
+                ways = 1
+        under_way.put_nowait((0, b""))
+
+    sender = asyncio.ensure_future(send(ways))
+    try:
+        while True:
+            due, data = await under_way.get()
+            await asyncio.sleep(due - loop.time())
+            if not data:
+                return
+            yield data
+    finally:
+        sender.cancel()
+
+
 async def requests(port, reader, writer):
-    while data := await reader.read(65536):
+    async for data in arrivals(port, reader, ways=3):
         await while_in(port, "hold")
         writer.write(data)
         await writer.drain()
@@ -75,7 +102,7 @@ async def deliver(port, data, client):
 
 
 async def replies(port, server, client):
-    while data := await server.read(65536):
+    async for data in arrivals(port, server):
         if not await deliver(port, data, client):
             client.transport.abort()
             return

@@ -74,7 +74,7 @@ void Link::follow(const std::vector<std::string>& words) {
   if (!open) fail("the connection is gone");
 }
 
-lock::InFlight<Done> Link::check_failover() {
+lock::InFlight<Done> Link::check_failover(Millis /*patience*/) {
   if (!options_.sentinels) return nullptr;
   return std::make_unique<FailoverCheck>(process_, server_);
 }

@@ -39,7 +39,7 @@ class Link final : public redis::Link {
   bool settle() override;
   std::vector<Result<redis::ReplyPtr>> take_batch() override;
   bool fails_over() const override { return options_.sentinels; }
-  lock::InFlight<Done> check_failover() override;
+  lock::InFlight<Done> check_failover(Millis patience) override;
   bool may_have_arrived() const override { return sent_; }
   void drop() override;
   std::string label() const override { return server_.label(); }

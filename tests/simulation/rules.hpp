@@ -33,9 +33,9 @@ class Store final : public redis::RedisStore {
   Store(ClientRule broken, std::unique_ptr<redis::Link> link, const redis::Scripts& scripts)
       : RedisStore(std::move(link), "rlock:", scripts), broken_(broken) {}
 
-  lock::InFlight<Done> check_failover() override {
+  lock::InFlight<Done> check_failover(Millis patience) override {
     if (broken_ == ClientRule::waits_for_the_end_of_a_failover) return nullptr;
-    return RedisStore::check_failover();
+    return RedisStore::check_failover(patience);
   }
 
   lock::InFlight<lock::RenewReply> renew(const lock::RenewCall& call) override {

@@ -95,6 +95,7 @@ class ScriptedStore final : public lock::LockServer {
   std::vector<lock::AcquireCall> asked;
   std::vector<TimePoint> asked_at;
   std::vector<Millis> slices;
+  std::vector<Millis> patiences;  // of failover_checks
   std::vector<lock::RenewCall> renewed;
   std::vector<lock::ForgetCall> forgotten;
   std::vector<lock::ReleaseCall> release_calls;
@@ -151,7 +152,8 @@ class ScriptedStore final : public lock::LockServer {
     release_calls.push_back(call);
     return play(releases);
   }
-  lock::InFlight<Done> check_failover() override {
+  lock::InFlight<Done> check_failover(Millis patience) override {
+    patiences.push_back(patience);
     return failover_checks.empty() ? nullptr : play(failover_checks);
   }
   bool was_reached() const override { return reached; }

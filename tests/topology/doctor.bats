@@ -28,6 +28,10 @@ is() { [ "$(grade "$2")" = "$1" ]; }
   printf '[run]\nttl = "5m"\n' >rlock.toml
   [ "$(grade outage --config rlock.toml)" = ok ]
   at s1 sentinel set "$master_name" down-after-milliseconds 1000 >/dev/null
+  stop s2
+  run -0 rlock doctor
+  [[ $output == *"warn  sentinels     2 of 3 answer"*"127.0.0.1:$(port_of s2)"* ]] || fail "$output"
+  go_on s2
   crash s2
   [ "$(grade sentinels)" = warn ]
   [ "$(grade master)" = ok ]

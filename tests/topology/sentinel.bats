@@ -177,6 +177,17 @@ more_calls_at() { [ "$(calls_at "$1")" -gt "$2" ]; }
   run -0 rlock run slow -- true
 }
 
+@test "a failover whose leader is 100 ms away prevents a grant, although a majority has answered" {
+  group
+  run -0 rlock run lock -- true
+  far s0 0.05
+  RLOCK_URL=${RLOCK_URL/127.0.0.1:$(port_of s0)/$far}
+  failing_over
+  refuses 69 lock "sentinel $far: a failover of" 'is in progress' -- rlock run -n lock -- touch started
+  promoted
+  run -0 rlock run lock -- true
+}
+
 @test "a release during a failover is repeated at the new master" {
   group
   # Whose release is tried as long as its lease lasts.
@@ -308,6 +319,13 @@ connected() { ss -Htnp state established "dport = :$2" | grep -q "pid=$1,"; }
   refuses 78 lock majority "$master_name" "Connection refused" "127.0.0.1:$(port_of s0) (last answered"
 }
 
+@test "a sentinel that is stopped costs no short lease, and delays no run by a long connect timeout" {
+  group
+  stop s0
+  run -0 rlock run -t 1s lock -- true
+  run -0 rlock run --connect-timeout 5m lock -- true
+}
+
 @test "a single named sentinel leads to the others, and decides nothing if it is cut off from them" {
   group
   RLOCK_URL="redis+sentinel://127.0.0.1:$(port_of s2)/$master_name"
@@ -380,7 +398,7 @@ others() { [ "$(at "$1" sentinel sentinels "$master_name" | grep -cx runid)" -eq
   [ -e ran ]
 }
 
-@test "a master that the sentinels do not know is 69 for one try and 78 after five seconds" {
+@test "a master that the sentinels do not know is 78, with -n after --connect-timeout and else after five seconds" {
   group
   export RLOCK_URL=${RLOCK_URL/%$master_name/another}
   refuses 78 lock 'does not know a master "another"' 'correct the name of the master' -- rlock run -n --fail-open lock -- touch started

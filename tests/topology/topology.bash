@@ -120,6 +120,17 @@ fail_over() {
 # replicated NODE: both replicas have all that was written so far.
 replicated() { [ "$(at "$1" wait "${2:-2}" 1000)" -ge "${2:-2}" ]; }
 
+# far SENTINEL TIME: $far is another address of it, from which each way takes so many seconds, and a connection two ways.
+far() {
+  far=127.0.0.1:$(free_ports 1)
+  mkfifo far.orders
+  start sh -c 'exec /usr/bin/python3 -B "$0" "$@" <>far.orders' "$helpers/../../harness/proxy.py" \
+    127.0.0.1 "$(port_of "$1")" "${far%:*}" "${far#*:}" >far.lines
+  eventually grep -qx up far.lines
+  echo "{\"port\": ${far#*:}, \"mode\": \"far\", \"seconds\": $2}" >far.orders
+  eventually grep -qx 'done' far.lines
+}
+
 # ---- a cluster: three masters c0, c1, c2, each with a replica among c3, c4, c5 ----
 
 # cluster REPLICAS ARG…: $REPLICAS of each master. A node has the timeout to greet another, too, and is asked to but once.

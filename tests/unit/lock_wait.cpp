@@ -298,6 +298,17 @@ TEST_CASE(
   CHECK(bench.store.cancelled == 0);
 }
 
+TEST_CASE("a check for a failover takes at most 1.5 s, or a sixth of the ttl") {
+  for (const auto& [ttl, most] : {std::pair(1s, 166ms), std::pair(60s, 1500ms)}) {
+    Bench bench;
+    grants(bench, Done{});
+    AcquireCall call{*LockName::parse("job"), Owner::fresh(bench.random)};
+    call.ttl = ttl;
+    REQUIRE(bench.loop.acquire(call, {}));
+    CHECK(bench.store.patiences == std::vector<Millis>{most});
+  }
+}
+
 TEST_CASE("a failover that outlasts the wait ends it, and what was granted is cancelled") {
   Bench bench;
   AcquireCall call{*LockName::parse("job"), Owner::fresh(bench.random)};

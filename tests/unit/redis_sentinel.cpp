@@ -1,11 +1,14 @@
 // The vote of scripted sentinels; tests/topology has real ones.
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <thread>
+#include <utility>
 
 #include "redis/link/sentinel.hpp"
 #include "redis_call.hpp"
 #include "support/fake_server.hpp"
+#include "support/waiting.hpp"
 
 using namespace rlock;
 using redis::HostPort;
@@ -126,15 +129,15 @@ TEST_CASE("a majority is counted over the sentinels that exist, not over those t
     CHECK(elected.error().text.find("127.0.0.1:1 (last answered 2h ago)") != std::string::npos);
     CHECK(elected.error().text.find("SENTINEL RESET m") != std::string::npos);
   }
-  SUBCASE("a named sentinel leads to the others") {
-    FakeServer first(that_knows("a", {{"b", second.port()}, {"c", third.port()}}, old));
-    auto elected = vote({first.port()});
   SUBCASE("a time that is too long to be true stays a long time") {
     FakeServer alone(that_knows("a", {{"b", 1}, {"c", 2}}, old, "9223372036854775807"));
     auto elected = vote({alone.port()}, Millis(1'000));
     REQUIRE_FALSE(elected);
     CHECK(elected.error().text.find("(last answered 104249991d") != std::string::npos);
   }
+  SUBCASE("a named sentinel leads to the others") {
+    FakeServer first(that_knows("a", {{"b", second.port()}, {"c", third.port()}}, old));
+    auto elected = vote({first.port()});
     CHECK((elected && *elected == kOld));
   }
   SUBCASE("a sentinel with two names counts once") {
@@ -149,9 +152,6 @@ TEST_CASE("a majority is counted over the sentinels that exist, not over those t
   }
 }
 
-TEST_CASE("a sentinel cut off together with a deposed master does not decide") {
-  FakeServer old(that_says(address(kOld.port)));
-  FakeServer silent(that_says(""));
 TEST_CASE("half of the shortest connect timeout is enough to ask") {
   FakeServer silent(that_says(""));
   Sentinels sentinels = asked({silent.port()}, Millis(1));
@@ -159,6 +159,9 @@ TEST_CASE("half of the shortest connect timeout is enough to ask") {
   CHECK_FALSE(sentinels.advance(BootClock::now()));
 }
 
+TEST_CASE("a sentinel cut off together with a deposed master does not decide") {
+  FakeServer old(that_says(address(kOld.port)));
+  FakeServer silent(that_says(""));
   FakeServer resets([](FakeServer::Peer& peer, int) { peer.await(kQuestion); });
   FakeServer refuses(that_says("-NOAUTH Authentication required.\r\n"));
   FakeServer other(that_says(":7\r\n"));
@@ -285,9 +288,12 @@ FakeServer::Script that_describes(const HostPort& master, const std::string& fla
   return that_describes(master, flags, epoch, master);
 }
 
+// Of a lease that does not limit it.
+constexpr Millis kLongestCheck{1500};
+
 Status outlasts(const std::vector<int>& ports, const HostPort& master) {
   Sentinels sentinels = asked(ports);
-  sentinels.start(redis::SentinelQuestion::failover);
+  sentinels.start_failover_check(kLongestCheck);
   struct Check {
     Sentinels& sentinels;
     const HostPort& master;
@@ -354,34 +360,190 @@ TEST_CASE("an acknowledged write counts if no sentinel fails over or knows a lat
   }
 }
 
-TEST_CASE("a grant counts only after the last sentinel answered, which may lead the failover") {
-  FakeServer old1(that_describes(kOld, kCalm, 4));
-  FakeServer old2(that_describes(kOld, kCalm, 4));
-  const std::string late = state(kOld, kFailingOver, 4) + address(kOld.port);
-  FakeServer leader([&](FakeServer::Peer& peer, int) {
-    peer.await(kQuestion);
-    std::this_thread::sleep_for(Millis(100));
-    peer.send(kNameSet + kNoView + late);
-    peer.await_hang_up();
-  });
-  FakeServer silent(that_says(""));
-  // Until it is done at a moment that stays the same, and then 100 ms later.
-  auto ask = [&](int third, Millis patience) {
-    Sentinels sentinels = asked({old1.port(), old2.port(), third});
-    sentinels.start(redis::SentinelQuestion::failover);
-    const TimePoint start = BootClock::now();
-    while (!sentinels.advance(start) && BootClock::now() < start + patience) {
+namespace {
+
+// Sentinels at a moment that the test chooses.
+struct TimedSentinels {
+  Sentinels sentinels;
+  TimePoint now = BootClock::now();
+
+  // Drives them until all but `silent` of them have answered. Returns whether the question is over.
+  bool answer_but(size_t silent) {
+    const TimePoint until = BootClock::now() + test::kLimit;
+    while (!sentinels.advance(now)) {
       std::vector<pollfd> fds;
       sentinels.wants(fds);
+      if (fds.size() <= silent) return false;
+      REQUIRE(BootClock::now() < until);
       poll(fds.data(), fds.size(), 10);
     }
-    CHECK(sentinels.advance(start + Millis(100)));
-    return sentinels.take_failover(kOld);
+    return true;
+  }
+  // Waits until the only sentinel that has not answered sends something, and reads it.
+  bool read_next() {
+    std::vector<pollfd> fds;
+    sentinels.wants(fds);
+    REQUIRE(fds.size() == 1);
+    REQUIRE(poll(fds.data(), 1, static_cast<int>(test::kLimit.count())) == 1);
+    return sentinels.advance(now);
+  }
+  // Whether the question is over after so long, and not a millisecond before.
+  bool ends_after(Millis time) {
+    const bool early = sentinels.advance(now + time - Millis(1));
+    return !early && sentinels.advance(now + time);
+  }
+};
+
+const std::string kCalmAnswer = state(kOld, kCalm, 4) + address(kOld.port);
+const std::string kFailingAnswer = state(kOld, kFailingOver, 4) + address(kOld.port);
+
+// A sentinel that gives these answers to its questions, the last of them for ever.
+FakeServer::Script that_answers(std::vector<std::string> answers) {
+  return [answers = std::move(answers)](FakeServer::Peer& peer, int) {
+    std::string greeting = kNameSet;
+    for (size_t i = 0; peer.next(kQuestion); i = std::min(i + 1, answers.size() - 1)) {
+      peer.send(std::exchange(greeting, "") + kNoView + answers[i]);
+    }
   };
-  CHECK_FALSE(ask(leader.port(), Millis(60'000)));
-  FakeServer third(that_describes(kOld, kCalm, 4));
-  CHECK(ask(third.port(), Millis(60'000)));
-  CHECK(ask(silent.port(), Millis(500)));
+}
+
+}  // namespace
+
+TEST_CASE("a leader that has not answered yet gets the second question behind the first") {
+  const std::vector<std::string> answers{address(kOld.port), kCalmAnswer};
+  FakeServer old1(that_answers(answers));
+  FakeServer old2(that_answers(answers));
+  SUBCASE("that it has received") {
+    FakeServer leader([](FakeServer::Peer& peer, int) {
+      if (peer.next(kQuestion) && peer.next(kQuestion)) {
+        peer.send(kNameSet + kNoView + address(kOld.port) + kNoView + kFailingAnswer);
+      }
+      peer.await_hang_up();
+    });
+    TimedSentinels timed{asked({old1.port(), old2.port(), leader.port()})};
+    timed.sentinels.start();
+    CHECK(timed.answer_but(1));
+    timed.sentinels.start_failover_check(kLongestCheck);
+    CHECK(timed.answer_but(0));
+    CHECK_FALSE(timed.sentinels.take_failover(kOld));
+    CHECK(leader.connections() == 1);
+  }
+  SUBCASE("that waits for its login") {
+    std::atomic<bool> open = false;
+    FakeServer leader([&](FakeServer::Peer& peer, int) {
+      peer.await("rlock\r\n");
+      test::eventually([&] { return open.load(); }, test::kLimit);
+      peer.send("+OK\r\n" + kNameSet);
+      peer.await(kQuestion);
+      peer.send(kNoView + kFailingAnswer);
+      peer.await_hang_up();
+    });
+    redis::Server strict = at_port(leader.port());
+    strict.password = "canary";
+    TimedSentinels timed{Sentinels({at_port(old1.port()), at_port(old2.port()), strict}, "m")};
+    timed.sentinels.start();
+    CHECK(timed.answer_but(1));
+    timed.sentinels.start_failover_check(kLongestCheck);
+    open = true;
+    CHECK(timed.answer_but(0));
+    CHECK_FALSE(timed.sentinels.take_failover(kOld));
+    CHECK(leader.connections() == 1);
+  }
+}
+
+TEST_CASE("a check for a failover waits for a sentinel that has not answered anything") {
+  FakeServer old1(that_answers({kCalmAnswer}));
+  FakeServer old2(that_answers({kCalmAnswer}));
+  FakeServer silent(that_says(""));
+  const std::vector<int> ports{old1.port(), old2.port(), silent.port()};
+  SUBCASE("for 400 ms") {
+    TimedSentinels timed{asked(ports)};
+    timed.sentinels.start_failover_check(kLongestCheck);
+    REQUIRE_FALSE(timed.answer_but(1));
+    CHECK(timed.ends_after(Millis(400)));
+    CHECK(timed.sentinels.take_failover(kOld));
+  }
+  SUBCASE("for less if the lease is short") {
+    TimedSentinels timed{asked(ports)};
+    timed.sentinels.start_failover_check(Millis(166));
+    REQUIRE_FALSE(timed.answer_but(1));
+    CHECK(timed.ends_after(Millis(166)));
+  }
+  SUBCASE("for less if the connect timeout is short") {
+    TimedSentinels timed{asked(ports, Millis(500))};
+    timed.sentinels.start_failover_check(kLongestCheck);
+    REQUIRE_FALSE(timed.answer_but(1));
+    CHECK(timed.ends_after(Millis(250)));
+  }
+  SUBCASE("for no longer if the connect timeout is long") {
+    TimedSentinels timed{asked(ports, std::chrono::minutes(5))};
+    timed.sentinels.start_failover_check(kLongestCheck);
+    REQUIRE_FALSE(timed.answer_but(1));
+    CHECK(timed.ends_after(Millis(400)));
+  }
+  SUBCASE("only once") {
+    TimedSentinels timed{asked(ports)};
+    timed.sentinels.start_failover_check(kLongestCheck);
+    REQUIRE_FALSE(timed.answer_but(1));
+    REQUIRE(timed.ends_after(Millis(400)));
+    timed.sentinels.start_failover_check(kLongestCheck);
+    CHECK(timed.answer_but(1));
+    CHECK(timed.sentinels.take_failover(kOld));
+  }
+  SUBCASE("as long again after each step towards an answer") {
+    const std::vector<std::string> answers{address(kOld.port), kCalmAnswer};
+    FakeServer calm1(that_answers(answers));
+    FakeServer calm2(that_answers(answers));
+    std::atomic<bool> open = false;
+    FakeServer slow([&](FakeServer::Peer& peer, int) {
+      peer.await(kQuestion);
+      test::eventually([&] { return open.load(); }, test::kLimit);
+      peer.send(kNameSet);
+      peer.await_hang_up();
+    });
+    TimedSentinels timed{asked({calm1.port(), calm2.port(), slow.port()})};
+    timed.sentinels.start();
+    CHECK(timed.answer_but(1));
+    timed.sentinels.start_failover_check(kLongestCheck);
+    REQUIRE_FALSE(timed.answer_but(1));
+    timed.now += Millis(300);
+    open = true;
+    REQUIRE_FALSE(timed.read_next());
+    CHECK(timed.ends_after(Millis(400)));
+  }
+}
+
+TEST_CASE("a check for a failover waits by the time of the last answer of a sentinel") {
+  FakeServer old1(that_answers({kCalmAnswer}));
+  FakeServer old2(that_answers({kCalmAnswer}));
+  // Whether it is waited for so long after it gave this answer in that time.
+  auto waits = [&](Millis expected, const std::string& answer, Millis takes) {
+    std::atomic<bool> open = false;
+    FakeServer once([&](FakeServer::Peer& peer, int) {
+      peer.next(kQuestion);
+      test::eventually([&] { return open.load(); }, test::kLimit);
+      peer.send(kNameSet + kNoView + answer);
+      peer.await_hang_up();
+    });
+    TimedSentinels timed{asked({old1.port(), old2.port(), once.port()})};
+    timed.sentinels.start_failover_check(kLongestCheck);
+    CHECK_FALSE(timed.answer_but(1));
+    timed.now += takes;
+    open = true;
+    CHECK(timed.answer_but(0));
+    timed.sentinels.start_failover_check(kLongestCheck);
+    REQUIRE_FALSE(timed.answer_but(1));
+    return timed.ends_after(expected);
+  };
+  SUBCASE("at least 100 ms") {
+    CHECK(waits(Millis(100), kCalmAnswer, Millis(10)));
+  }
+  SUBCASE("four times as long") {
+    CHECK(waits(Millis(240), kCalmAnswer, Millis(60)));
+  }
+  SUBCASE("as long as the lease allows if it failed over") {
+    CHECK(waits(kLongestCheck, kFailingAnswer, Millis(10)));
+  }
 }
 
 TEST_CASE("a sentinel that may not be asked for its state is named, and what to allow") {

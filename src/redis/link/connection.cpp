@@ -275,17 +275,31 @@ Connection::Connection(Server server)
   if (server_->addresses == nullptr) server_->addresses = std::make_shared<AddressMemory>();
 }
 
-void Connection::start_batch(Batch batch) {
-  if (phase_ != RequestPhase::idle) drop();
+void Connection::set_command(const Batch& batch) {
   command_.clear();
   for (const auto& words : batch) command_ += encode(words);
   replies_ = batch.size();
   results_.clear();
+  fully_sent_ = false;
+}
+
+void Connection::start_batch(Batch batch) {
+  if (phase_ != RequestPhase::idle) drop();
+  set_command(batch);
   auth_error_.reset();
   delivery_ = Delivery::normal;
   asks_role_ = false;
-  fully_sent_ = false;
   phase_ = RequestPhase::asked;
+}
+
+void Connection::start_behind(Batch batch) {
+  const bool in_flight = phase_ == RequestPhase::fetching || phase_ == RequestPhase::dialing ||
+                         phase_ == RequestPhase::talking;
+  if (!in_flight || asks_role_) return start_batch(std::move(batch));
+  const bool handed_over = phase_ == RequestPhase::talking && !is_held_back();
+  if (handed_over) skipped_ += replies_ - results_.size();
+  set_command(batch);
+  if (handed_over) out_ += command_;
 }
 
 void Connection::follow(const std::vector<std::string>& words) {
@@ -316,6 +330,7 @@ void Connection::close() {
   stream_.reset();
   reader_ = ReplyReader();
   handshake_ = {};
+  skipped_ = 0;
 }
 
 void Connection::drop() {
@@ -351,6 +366,7 @@ void Connection::dial(TimePoint now) {
   }
   handshake_deadline_ = now + server_->connect_timeout;
   dialer_.start(now, handshake_deadline_);
+  alive_at_ = now;
   phase_ = RequestPhase::dialing;
 }
 
@@ -371,11 +387,12 @@ void Connection::handle_password(TimePoint now) {
   dial(now);
 }
 
-void Connection::handle_connected(util::Fd fd) {
+void Connection::handle_connected(util::Fd fd, TimePoint now) {
   auto stream = make_stream(*server_, std::move(fd));
   if (!stream) return fail(std::move(stream).error());
   stream_ = *std::move(stream);
-  received_ = false;
+  received_ = 0;
+  alive_at_ = now;
   handshake_ = Handshake(*server_);
   out_ = handshake_.request();
   if (!is_held_back()) out_ += command_;
@@ -392,12 +409,12 @@ bool Connection::advance(TimePoint now) {
   if (phase_ == RequestPhase::dialing && dialer_.advance(now)) {
     auto fd = dialer_.take();
     if (fd) {
-      handle_connected(std::move(*fd));
+      handle_connected(std::move(*fd), now);
     } else {
       end(fd.error());
     }
   }
-  if (phase_ == RequestPhase::talking) talk();
+  if (phase_ == RequestPhase::talking) talk(now);
   if (phase_ == RequestPhase::talking && handshake_.is_pending() && now >= handshake_deadline_) {
     Error silent = stream_->silence();
     silent.text = util::format("timed out after {} (connected, but {})",
@@ -411,7 +428,7 @@ bool Connection::settle() {
   if (phase_ == RequestPhase::talking && unsent().empty()) read_replies();
   // The handshake was answered and the command is cancelled before it was sent, so the connection
   // stays usable.
-  if (phase_ == RequestPhase::talking && !is_held_back() && unsent() == command_) {
+  if (phase_ == RequestPhase::talking && !is_held_back() && skipped_ == 0 && unsent() == command_) {
     out_.clear();
     sent_ = 0;
     phase_ = RequestPhase::ended;
@@ -422,10 +439,13 @@ bool Connection::settle() {
   return phase_ == RequestPhase::ended;
 }
 
-void Connection::talk() {
+void Connection::talk(TimePoint now) {
+  const bool accepts = sent_ > 0;  // with TLS: its handshake is over
+  const size_t received = received_;
   // The last reply of a server that closes the connection says more than the broken pipe.
   std::optional<Error> error = send_rest();
   read_replies();
+  if (received_ > received || (!accepts && sent_ > 0)) alive_at_ = now;
   // The command that was held back until the handshake was answered.
   if (!error && phase_ == RequestPhase::talking && !unsent().empty()) error = send_rest();
   if (error && phase_ == RequestPhase::talking) handle_disconnect(std::move(*error));
@@ -451,7 +471,7 @@ void Connection::read_replies() {
           {ErrorKind::unavailable, "the server closed the connection", Retry::later});
     }
     if (io == Io::failed) return handle_disconnect(stream_->error());
-    received_ = true;
+    received_ += got;
     reader_.feed(buffer_.get(), got);
     while (phase_ == RequestPhase::talking) {
       auto reply = reader_.next();
@@ -482,6 +502,10 @@ void Connection::handle_reply(ReplyPtr reply) {
 }
 
 void Connection::keep(ReplyPtr reply) {
+  if (skipped_ > 0) {
+    --skipped_;
+    return;
+  }
   if (asks_role_) return handle_role(*reply);
   results_.emplace_back(std::move(reply));
   if (results_.size() < replies_) return;
@@ -541,7 +565,7 @@ void Connection::handle_disconnect(Error why) {
   if (why.kind == ErrorKind::unavailable) why.text += util::format(" on {}", name_of(step));
   if (step == HandshakeStep::set_name) {
     server_->addresses->note_client_hang_up();
-  } else if (plain && !received_) {
+  } else if (plain && received_ == 0) {
     why.text += " (use rediss:// for a TLS port)";
   }
   fail(std::move(why));

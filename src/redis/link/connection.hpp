@@ -98,6 +98,9 @@ class Connection final : public Link {
   explicit Connection(Server server);
 
   void start_batch(Batch batch) override;
+  // Like start_batch(), but over the connection of a batch that is still in flight: its replies are
+  // skipped. For a server that is slow to connect to or to answer.
+  void start_behind(Batch batch);
   void follow(const std::vector<std::string>& words) override;
   void start_last_words(const std::vector<std::string>& words, std::string_view text) override;
   // Waits for a message that the server sends by itself, for example on a channel. Fails without an
@@ -125,6 +128,9 @@ class Connection final : public Link {
   bool uses_tls() const override { return server().tls != nullptr; }
 
   const Server& server() const { return *server_; }
+  // When the server last showed that it is there: it accepted the connection, answered its part of
+  // a TLS handshake, or sent something. While it has done none of these: since when it was dialed.
+  TimePoint alive_at() const { return alive_at_; }
   // The end of the server's certificate while the socket is open; nullopt without TLS.
   std::optional<std::chrono::system_clock::time_point> certificate_end() const {
     return stream_ ? stream_->certificate_end() : std::nullopt;
@@ -139,12 +145,13 @@ class Connection final : public Link {
   // Whether the command waits until the server has answered the handshake.
   bool is_held_back() const { return handshake_.is_pending() && handshake_.holds_back(delivery_); }
 
+  void set_command(const Batch& batch);
   void begin(TimePoint now);
   void dial(TimePoint now);
   void await_password(std::optional<TimePoint> until);
   void handle_password(TimePoint now);
-  void handle_connected(util::Fd fd);
-  void talk();
+  void handle_connected(util::Fd fd, TimePoint now);
+  void talk(TimePoint now);
   std::optional<Error> send_rest();
   void read_replies();
   void handle_reply(ReplyPtr reply);
@@ -167,9 +174,11 @@ class Connection final : public Link {
   TimePoint handshake_deadline_;
   Handshake handshake_;  // of this socket
   std::unique_ptr<Stream> stream_;
-  bool received_ = false;  // whether a byte came over this socket
-  std::string command_;    // one command or several
-  size_t replies_ = 1;     // how many replies the command has
+  size_t received_ = 0;  // how many bytes came over this socket
+  TimePoint alive_at_{};
+  std::string command_;  // one command or several
+  size_t replies_ = 1;   // how many replies the command has
+  size_t skipped_ = 0;   // how many replies to earlier commands come first
   // last_words: for a new connection, which reads one reply and is closed.
   Delivery delivery_ = Delivery::normal;
   std::optional<Error>

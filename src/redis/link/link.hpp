@@ -79,7 +79,7 @@ class Link {
   // Whether a failover may make another server the master while this one still answers.
   virtual bool fails_over() const { return false; }
   // As lock::LockStore::check_failover(), for the server that gave the last reply.
-  virtual lock::InFlight<Done> check_failover() { return nullptr; }
+  virtual lock::InFlight<Done> check_failover(Millis /*patience*/) { return nullptr; }
 
   // Whether the server may have carried out the last command: in at least one try the whole command
   // was handed to the network, and the answer was not an error. Valid until the next start().

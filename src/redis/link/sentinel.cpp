@@ -62,10 +62,13 @@ Error unknown_master(const Connection& sentinel, const std::string& master) {
 constexpr Millis kVoteLife{100};
 
 // How long to wait for the other sentinels after a majority, if the question is whether a failover
-// is in progress: only the sentinel that leads it knows. On a busy machine they get more time, by
-// the time that the majority took.
+// is in progress: only the sentinel that leads it knows. A sentinel that has answered before gets a
+// multiple of the time that this took, as on a busy machine all of them do, by the time that the
+// majority took. A sentinel that has not answered yet gets the time for each step: to accept the
+// connection, to answer the handshakes, and to answer.
 constexpr Millis kLeaderTime{100};
 constexpr int kLeaderTimes = 4;
+constexpr Millis kFirstAnswerTime{400};
 
 }  // namespace
 
@@ -130,6 +133,7 @@ Error login_refused(Error error, const Endpoint& server) {
 Sentinels::Sentinels(std::vector<Server> sentinels, std::string master)
     : votes_(sentinels.size()),
       views_(sentinels.size()),
+      conduct_(sentinels.size()),
       named_(sentinels.size()),
       in_question_(sentinels.size()),
       master_(std::move(master)),
@@ -140,9 +144,11 @@ Sentinels::Sentinels(std::vector<Server> sentinels, std::string master)
   for (Server& sentinel : sentinels) sentinels_.emplace_back(std::move(sentinel));
 }
 
-void Sentinels::start(SentinelQuestion question) {
+void Sentinels::ask(SentinelQuestion question, Millis patience) {
   question_ = question;
+  patience_ = patience;
   vote_deadline_.reset();
+  majority_took_.reset();
   in_question_ = named_;
   Batch questions{{"SENTINEL", "MYID"}, {"SENTINEL", "SENTINELS", master_}};
   if (question == SentinelQuestion::failover) questions.push_back({"SENTINEL", "MASTER", master_});
@@ -155,7 +161,17 @@ void Sentinels::start(SentinelQuestion question) {
     }
     votes_[i] = NoAnswer{};
     views_[i] = {};
-    if (is_asked(i)) sentinels_[i].start_batch(questions_);
+    if (is_asked(i)) ask_one(i);
+  }
+}
+
+// A sentinel may still be answering the question about the master, or be connecting for it, while
+// the others have elected that master, and it has answered.
+void Sentinels::ask_one(size_t i) {
+  if (question_ == SentinelQuestion::failover) {
+    sentinels_[i].start_behind(questions_);
+  } else {
+    sentinels_[i].start_batch(questions_);
   }
 }
 
@@ -178,9 +194,10 @@ void Sentinels::ask_announced() {
     sentinels_.emplace_back(std::move(server));
     votes_.emplace_back(NoAnswer{});
     views_.emplace_back();
+    conduct_.emplace_back();
   }
   in_question_ = sentinels_.size();
-  for (size_t i = named_; i < in_question_; ++i) sentinels_[i].start_batch(questions_);
+  for (size_t i = named_; i < in_question_; ++i) ask_one(i);
 }
 
 // One vote for each sentinel, even if it has several names.
@@ -222,25 +239,47 @@ bool Sentinels::advance(TimePoint now) {
     vote_deadline_ = now + vote_timeout_;
   }
   for (size_t i = 0; i < sentinels_.size(); ++i) {
-    if (is_asked(i) && sentinels_[i].advance(now)) read_answer(i);
+    if (is_asked(i) && sentinels_[i].advance(now)) read_answer(i, now);
   }
   const bool has_elected = elected().has_value();
   const bool waited = all_answered() || now >= asked_ + vote_timeout_ / 4;
   if (!has_elected && waited && in_question_ == named_) {
     ask_announced();
     for (size_t i = named_; i < in_question_; ++i) {
-      if (is_asked(i) && sentinels_[i].advance(now)) read_answer(i);
+      if (is_asked(i) && sentinels_[i].advance(now)) read_answer(i, now);
     }
   }
-  if (has_elected && question_ == SentinelQuestion::failover) {
-    const Nanos patience = std::max<Nanos>(kLeaderTime, kLeaderTimes * (now - asked_));
-    vote_deadline_ = std::min(*vote_deadline_, now + patience);
+  if (has_elected && question_ == SentinelQuestion::master) return true;
+  if (has_elected) {
+    majority_took_ = majority_took_.value_or(now - asked_);
+    vote_deadline_ = asked_;
+    for (size_t i = 0; i < in_question_; ++i) {
+      if (is_asked(i)) vote_deadline_ = std::max(*vote_deadline_, awaited_until(i));
+    }
   }
-  return (has_elected && question_ == SentinelQuestion::master) || all_answered() ||
-         now >= *vote_deadline_;
+  const bool over = all_answered() || now >= *vote_deadline_;
+  for (size_t i = 0; over && has_elected && i < in_question_; ++i) {
+    if (is_asked(i)) conduct_[i].let_pass = true;
+  }
+  return over;
 }
 
-void Sentinels::read_answer(size_t i) {
+// Until when a check for a failover waits for this sentinel, which the majority does not need. If
+// it let an earlier check pass, it is probably dead, and would delay each grant and release.
+TimePoint Sentinels::awaited_until(size_t i) const {
+  const Conduct& conduct = conduct_[i];
+  const TimePoint latest = asked_ + patience_;
+  if (conduct.let_pass) return asked_;
+  if (conduct.failing_over) return latest;
+  const Nanos usual = conduct.took ? std::max<Nanos>(kLeaderTime, kLeaderTimes * *conduct.took)
+                                   : Nanos(kFirstAnswerTime);
+  const TimePoint alone =
+      std::max(asked_, sentinels_[i].alive_at()) + std::min<Nanos>(usual, vote_timeout_);
+  const TimePoint as_the_majority = asked_ + (1 + kLeaderTimes) * *majority_took_;
+  return std::min(latest, std::max(alone, as_the_majority));
+}
+
+void Sentinels::read_answer(size_t i, TimePoint now) {
   const auto replies = sentinels_[i].take_batch();
   for (const auto& reply : replies) {
     if (reply) continue;
@@ -249,6 +288,10 @@ void Sentinels::read_answer(size_t i) {
   }
   views_[i] = read_view(**replies[0], **replies[1]);
   votes_[i] = vote_in(sentinels_[i], replies);
+  conduct_[i].took = now - asked_;
+  if (question_ == SentinelQuestion::master) return;
+  const auto* named = std::get_if<NamedMaster>(&votes_[i]);
+  conduct_[i].failing_over = named != nullptr && named->failing_over;
 }
 
 SentinelVote Sentinels::vote_in(Connection& sentinel,
@@ -392,9 +435,9 @@ std::string Sentinels::missing_text() const {
 
 class SentinelLink::FailoverCheck final : public lock::Reply<Done> {
  public:
-  FailoverCheck(Sentinels& sentinels, HostPort master)
+  FailoverCheck(Sentinels& sentinels, HostPort master, Millis patience)
       : sentinels_(sentinels), master_(std::move(master)) {
-    sentinels_.start(SentinelQuestion::failover);
+    sentinels_.start_failover_check(patience);
   }
   ~FailoverCheck() override {
     if (!done_) sentinels_.drop();
@@ -502,8 +545,9 @@ void SentinelLink::handle_confirmed(const Result<HostPort>& master) {
        Retry::later});
 }
 
-lock::InFlight<Done> SentinelLink::check_failover() {
-  return std::make_unique<FailoverCheck>(sentinels_, HostPort{master_.host, master_.port});
+lock::InFlight<Done> SentinelLink::check_failover(Millis patience) {
+  return std::make_unique<FailoverCheck>(sentinels_, HostPort{master_.host, master_.port},
+                                         patience);
 }
 
 void SentinelLink::end(Error why) {

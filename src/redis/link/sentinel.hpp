@@ -21,7 +21,7 @@ namespace rlock::redis {
 struct NoAnswer {};  // the sentinel has not answered so far
 struct NamedMaster {
   HostPort address;
-  // Only with SentinelQuestion::failover:
+  // Only in a check for a failover:
   uint64_t config_epoch = 0;  // of the failover that made it the master, if known
   bool failing_over = false;  // the sentinel is about to promote another server
 };
@@ -29,9 +29,6 @@ struct UnknownMaster {};  // the sentinel knows no master of this name
 
 // What one sentinel answered: the master, or why it named none.
 using SentinelVote = std::variant<NoAnswer, NamedMaster, UnknownMaster, Error>;
-
-// master: which server is the master? failover: is it about to be replaced, too?
-enum class SentinelQuestion { master, failover };
 
 // The master that more than half of the `existing` sentinels name. A sentinel that does not answer,
 // or rejects our password, counts as a vote against: it may know another master, and a sentinel
@@ -70,7 +67,10 @@ class Sentinels {
  public:
   Sentinels(std::vector<Server> sentinels, std::string master);
 
-  void start(SentinelQuestion question = SentinelQuestion::master);
+  void start() { ask(SentinelQuestion::master, Millis(0)); }
+  // Asks whether the master is about to be replaced, too. Waits at most for `patience` for the
+  // sentinels that are not needed for the majority.
+  void start_failover_check(Millis patience) { ask(SentinelQuestion::failover, patience); }
   void wants(std::vector<pollfd>& out) const;
   TimePoint due() const;
   // True once take() has the master or an Error.
@@ -78,8 +78,8 @@ class Sentinels {
   // ErrorKind::unavailable, Retry::later: no majority; ErrorKind::denied: a sentinel refused the
   // login.
   Result<HostPort> take();
-  // Call this instead after SentinelQuestion::failover: returns an Error (Retry::later) if writes
-  // may be lost that `master` had acknowledged when the sentinels were asked.
+  // Call this instead after start_failover_check(): returns an Error (Retry::later) if writes may
+  // be lost that `master` had acknowledged when the sentinels were asked.
   Status take_failover(const HostPort& master) const;
   void drop();
 
@@ -87,14 +87,27 @@ class Sentinels {
   const std::string& label() const { return label_; }
 
  private:
+  // master: which server is the master? failover: is it about to be replaced, too?
+  enum class SentinelQuestion { master, failover };
+
+  // How a sentinel has answered so far.
+  struct Conduct {
+    std::optional<Nanos> took{};  // its last answer
+    bool failing_over = false;    // in its last answer
+    bool let_pass = false;        // a check for a failover has ended without it
+  };
+
   bool is_asked(size_t i) const {
     return i < in_question_ && std::holds_alternative<NoAnswer>(votes_[i]);
   }
+  void ask(SentinelQuestion question, Millis patience);
+  void ask_one(size_t i);
   void ask_announced();
+  TimePoint awaited_until(size_t i) const;
   std::vector<SentinelVote> votes() const;
   std::optional<HostPort> elected() const;
   std::string missing_text() const;
-  void read_answer(size_t i);
+  void read_answer(size_t i, TimePoint now);
   SentinelVote vote_in(Connection& sentinel, const std::vector<Result<ReplyPtr>>& replies) const;
   SentinelVote vote_without_master(Connection& sentinel, const redisReply& reply) const;
   bool all_answered() const;
@@ -104,6 +117,7 @@ class Sentinels {
       sentinels_;  // first the sentinels that the URL names, then those announced so far
   std::vector<SentinelVote> votes_;  // of sentinels_, in their order
   std::vector<SentinelView> views_;  // likewise
+  std::vector<Conduct> conduct_;     // likewise
   size_t named_;
   size_t in_question_;  // how many of sentinels_ are asked
   Batch questions_;
@@ -113,6 +127,8 @@ class Sentinels {
   Millis vote_timeout_;
   std::optional<TimePoint> vote_deadline_;  // set by the first advance()
   TimePoint asked_{};                       // the same moment
+  Millis patience_{0};                      // only with SentinelQuestion::failover
+  std::optional<Nanos> majority_took_;      // likewise, once there is one
 };
 
 // Sends commands to the master of a Sentinel group. It asks the sentinels before each command,
@@ -132,7 +148,7 @@ class SentinelLink final : public Link {
   bool advance(TimePoint now) override;
   std::vector<Result<ReplyPtr>> take_batch() override;
   bool fails_over() const override { return true; }
-  lock::InFlight<Done> check_failover() override;
+  lock::InFlight<Done> check_failover(Millis patience) override;
   bool may_have_arrived() const override { return elected_ && connection_->may_have_arrived(); }
   void drop() override;
   std::string label() const override { return sentinels_.label() + database_; }

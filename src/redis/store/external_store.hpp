@@ -47,7 +47,9 @@ class ExternalStore : public lock::LockServer {
   // ErrorKind::usage, because nothing distinguishes the keys of locks from others.
   lock::InFlight<lock::NamesPage> list_names(const std::string& cursor) override;
   lock::InFlight<lock::GrantReach> complete_grant() override { return grant_reach(*link_); }
-  lock::InFlight<Done> check_failover() override { return link_->check_failover(); }
+  lock::InFlight<Done> check_failover(Millis patience) override {
+    return link_->check_failover(patience);
+  }
   bool was_reached() const override { return link_->was_accepted(); }
   std::string server() const override { return link_->label(); }
 

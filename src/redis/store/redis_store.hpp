@@ -52,7 +52,9 @@ class RedisStore : public lock::LockServer {
   lock::InFlight<lock::Wake> wait_for_wake(const lock::LockName& name, const lock::Owner& owner,
                                            Millis slice) override;
   lock::InFlight<lock::GrantReach> complete_grant() override { return grant_reach(*link_); }
-  lock::InFlight<Done> check_failover() override { return link_->check_failover(); }
+  lock::InFlight<Done> check_failover(Millis patience) override {
+    return link_->check_failover(patience);
+  }
   bool was_reached() const override { return link_->was_accepted(); }
   std::string server() const override { return link_->label(); }
 
