@@ -43,6 +43,11 @@ seen() { grep -q -- "$1" "$2"; }
   (trap '' HUP INT TERM && scene signals)  # as nohup and a background job of a shell have it
 }
 
+@test "q restores a terminal whose output ^S has stopped" {
+  own
+  scene stopped_output
+}
+
 @test "off a terminal watch prints one object for each change" {
   own
   owner=$(rlock acquire deploy --ttl 20m)

@@ -51,6 +51,13 @@ bool may_draw() {
   return foreground < 0 || foreground == getpgrp();
 }
 
+// Undoes a ^S, with which the terminal would stay as it is. TCOON undoes only TCOOFF.
+void resume_output() {
+  if (!may_draw()) return;
+  tcflow(STDOUT_FILENO, TCOOFF);
+  tcflow(STDOUT_FILENO, TCOON);
+}
+
 }  // namespace
 
 TerminalKind terminal_kind(const char* (*environment)(const char*)) {
@@ -120,6 +127,7 @@ void Screen::enter() {
 
 void Screen::leave() {
   if (!std::exchange(entered_, false)) return;
+  resume_output();
   if (kind_.moves) write_screen(kLeave, kFinalPrintTimeout);
   if (before_) tcsetattr(key_fd_, TCSADRAIN, &*before_);
 }

@@ -169,4 +169,14 @@ def signals():
     screen.status()
 
 
+def stopped_output():
+    """A ^S that was never undone: q restores the terminal all the same."""
+    rlock("acquire", "deploy", "--ttl", "20m")
+    screen = watch()
+    screen.until("deploy")
+    screen.type("\x13q")
+    assert screen.status() == 0 and not screen.alternate, screen.raw[-100:]
+    assert screen.cooked()
+
+
 globals()[sys.argv[1]]()
