@@ -11,6 +11,7 @@
 #include "redis/link/connection.hpp"
 #include "redis/link/sentinel.hpp"
 #include "redis/store/call.hpp"
+#include "redis/store/decode.hpp"
 #include "util/random.hpp"
 #include "util/text.hpp"
 
@@ -77,10 +78,16 @@ int64_t number(const std::string& text) {
   return util::parse_number<int64_t>(util::leading_digits(text)).value_or(0);
 }
 
+Millis span(const std::string& text) {
+  return bounded_span(number(text));
+}
+
 // The reply to TIME: seconds and microseconds.
 std::optional<std::chrono::microseconds> time_in(const Result<Words>& reply) {
-  if (!reply || reply->size() != 2) return std::nullopt;
-  return std::chrono::seconds(number((*reply)[0])) + std::chrono::microseconds(number((*reply)[1]));
+  constexpr int64_t kMost = int64_t{1} << 40;  // seconds: 34,000 years
+  if (!reply || reply->size() != 2 || number((*reply)[0]) > kMost) return std::nullopt;
+  return std::chrono::seconds(number((*reply)[0])) +
+         std::chrono::microseconds(number((*reply)[1]) % 1'000'000);
 }
 
 // X in `no permissions to run the 'X' command`; `fallback` if the text does not name it.
@@ -352,7 +359,7 @@ SentinelView view_in(const Result<Words>& id, const Result<Words>& others) {
     if (field == "ip") address.host = value;
     if (field == "port") address.port = parse_port(value).value_or(0);
     if (field == "runid") view.others[its_id = value].address = address;
-    if (field == "last-ok-ping-reply") view.others[its_id].silent = Millis(number(value));
+    if (field == "last-ok-ping-reply") view.others[its_id].silent = span(value);
   }
   view.others.erase("");
   return view;
@@ -380,7 +387,7 @@ SentinelVote ask_sentinel(CommandClient& client, SentinelReport& report, const s
   // Alternating names and values.
   if (auto facts = client.ask({"SENTINEL", "MASTER", name})) {
     const auto at = std::find(facts->begin(), facts->end(), "down-after-milliseconds");
-    if (facts->end() - at > 1) report.down_after = Millis(number(at[1]));
+    if (facts->end() - at > 1) report.down_after = span(at[1]);
   }
   auto at = parse_host_port(report.master);
   return at ? SentinelVote(NamedMaster{*std::move(at)}) : NoAnswer{};
@@ -466,7 +473,7 @@ ClusterReport examine_cluster(const ClusterSeeds& cluster) {
     } else if (report.masters.empty() && !info->empty() && !nodes->empty()) {
       read_cluster(info->front(), nodes->front(), seed, report);
       auto timeout = client.ask({"CONFIG", "GET", "cluster-node-timeout"});
-      if (timeout && timeout->size() == 2) report.node_timeout = Millis(number((*timeout)[1]));
+      if (timeout && timeout->size() == 2) report.node_timeout = span((*timeout)[1]);
       report.failures = client.failures();
     }
   }

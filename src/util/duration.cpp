@@ -18,7 +18,7 @@ struct Unit {
 // Longest names first: `ms` must not be read as `m`.
 constexpr std::array<Unit, 5> kUnits{
     {{"ms", 1}, {"s", 1e3}, {"m", 60e3}, {"h", 3600e3}, {"d", 86400e3}}};
-constexpr double kLongest = 3650 * 86400e3;
+constexpr auto kLongest = static_cast<double>(kLongestDuration.count());
 
 Error malformed(std::string_view text) {
   return {

@@ -10,7 +10,8 @@
 namespace rlock::util {
 
 // Reads `500ms`, `10s`, `5m`, `1h30m`, `2d` or a bare number of seconds, fractions allowed.
-// ErrorKind::usage for anything else, for negative values and for more than 3650 days.
+// ErrorKind::usage for anything else, for negative values and for more than kLongestDuration.
+inline constexpr Millis kLongestDuration = std::chrono::hours(24) * 3650;
 Result<Millis> parse_duration(std::string_view text);
 
 // For people: `850ms`, `2.5s`, `1m30s`, `2h5m`, `3d4h`; two units at most.

@@ -27,6 +27,8 @@ is() { [ "$(grade "$2")" = "$1" ]; }
   [ "$(grade outage -t 90s -k 30s)" = warn ]
   printf '[run]\nttl = "5m"\n' >rlock.toml
   [ "$(grade outage --config rlock.toml)" = ok ]
+  at s1 sentinel set "$master_name" down-after-milliseconds 9223372036854775807 >/dev/null
+  [[ $(rlock doctor) == *"warn  outage        a failover takes about 104249991d"*"-> make the failover quicker: "* ]] || fail "$(rlock doctor)"
   at s1 sentinel set "$master_name" down-after-milliseconds 1000 >/dev/null
   stop s2
   run -0 rlock doctor

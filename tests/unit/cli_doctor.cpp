@@ -313,6 +313,8 @@ TEST_CASE("a failover that takes longer than the outage which a run survives is 
         "a failover takes about 1m5s (down-after-milliseconds 60000), and a run with --ttl 1m "
         "survives every outage of up to 40s");
   CHECK(longer.advice.starts_with("use --ttl 1m30s, "));
+  const Check endless = outage(usual, Millis(int64_t{1} << 53), "down-after-milliseconds 9e15");
+  CHECK(endless.advice == "make the failover quicker: now a failover stops every run");
   // The lease that is advised suffices, and no much longer one is.
   for (Millis takes : {10s, 35s, 65s, 3605s}) {
     for (Millis ttl : {1s, 10s, 30s}) {

@@ -241,7 +241,11 @@ MaybeFinding counted(const ServerReport& report) {
   }
   const auto uptime = util::parse_number<int64_t>(report.info_field("uptime_in_seconds"));
   if (!uptime) return fail(error.text, kAllowInfo);
-  const Millis left = timing::kLongestQuorumLease - std::chrono::seconds(*uptime);
+  constexpr auto kEnough =
+      std::chrono::duration_cast<std::chrono::seconds>(timing::kLongestQuorumLease);
+  // Negative if its clock was set back since it started.
+  const std::chrono::seconds up(std::clamp<int64_t>(*uptime, 0, kEnough.count()));
+  const Millis left = kEnough - up;
   return fail(util::format("the quorum does not count this server for another {}, because it may "
                            "have lost locks when it restarted",
                            util::format_duration(std::max(Millis(1'000), left))),

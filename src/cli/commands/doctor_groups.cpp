@@ -182,13 +182,15 @@ Check outage(const lock::LeaseMonitor::Settings& lease, Millis takes, const std:
       util::format_duration(survived));
   if (survived >= takes) return {"outage", Grade::ok, text};
   lock::LeaseMonitor::Settings longer = lease;
-  while (lock::survived_outage(longer) < takes) {
+  while (longer.ttl <= util::kLongestDuration && lock::survived_outage(longer) < takes) {
     longer.ttl += std::max<Millis>(10s, longer.ttl / 8);
     longer.ttl -= longer.ttl % (longer.ttl < 10min ? Millis(10s) : Millis(1min));
   }
+  const std::string ttl = longer.ttl <= util::kLongestDuration
+                              ? util::format("use --ttl {}, or ", util::format_duration(longer.ttl))
+                              : "";
   return {"outage", Grade::warn, text,
-          util::format("use --ttl {}, or make the failover quicker: now a failover stops every run",
-                       util::format_duration(longer.ttl))};
+          ttl + "make the failover quicker: now a failover stops every run"};
 }
 
 namespace {
