@@ -75,6 +75,21 @@ advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | 
   [[ $output == *"fail  reachable"*"timed out"*"(connected, but no answer: stopped, swapping or busy; look at its log)"* ]] || fail "$output"
 }
 
+@test "a password file that another user owns is a warning, and rlock uses it" {
+  [ "$(id -u)" -eq 0 ] || skip "only root can give a file away"
+  verdict() { jq -r '[.password.state // "none", .password.advice // ""] | join(" ")'; }
+  own --requirepass pw
+  echo pw >"a secret"
+  chmod 600 "a secret"
+  [ "$(RLOCK_PASSWORD=pw rlock doctor --json | verdict)" = "none " ]
+  [ "$(rlock doctor --json --password-file "a secret" | verdict)" = "ok " ]
+  chown 61184 "a secret"
+  [[ $(rlock doctor --json --password-file "a secret" | verdict) == "warn "*"chown \"\$(id -u)\" 'a secret'" ]]
+  run -0 rlock doctor --password-file "a secret"
+  [[ $output == *"warn  password      user 61184 owns the password file"* ]] || fail "$output"
+  run -1 rlock doctor --strict --password-file "a secret"
+}
+
 @test "a wrong password is reported as such" {
   own --requirepass canary
   run -1 rlock doctor

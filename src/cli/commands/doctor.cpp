@@ -1,5 +1,8 @@
 #include "cli/commands/doctor.hpp"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -63,7 +66,29 @@ Check proc_check() {
           "lease"};
 }
 
+// Whether another user owns the password file. That user decides how rlock logs in. Never a
+// failure, because root may run jobs of an application, and in a container a mounted file may
+// belong to a user of the host. nullopt without such a file.
+std::optional<Check> password_file_check(const Choices& choices) {
+  constexpr const char* kCheck = "password";
+  const auto path = choices.last(Opt::password_file);
+  struct stat info {};
+  if (!path || stat(path->c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+  if (info.st_uid == 0 || info.st_uid == geteuid()) {
+    return Check{kCheck, Grade::ok, "root or this user owns the password file"};
+  }
+  const std::string name = util::name_in_passwd(info.st_uid);
+  return Check{
+      kCheck, Grade::warn,
+      util::format(
+          "{} owns the password file, and can change the password with which rlock logs in",
+          name.empty() ? util::format("user {}", info.st_uid) : name),
+      "if you do not trust this user, become the owner: chown \"$(id -u)\" " +
+          util::shell_quoted(*path)};
+}
+
 struct Host {
+  std::optional<Check> password;
   Check proc = proc_check();
   Check contain = contain_check(run::Contain::with_rights);
   Check contain_user = contain_check(run::Contain::as_user);
@@ -112,8 +137,9 @@ std::string text_of(const Places& places, const std::vector<Diagnosis>& servers,
   }
   if (whole.independence) text += "all servers\n" + check_line(*whole.independence);
   if (whole.deadlocks) text += "all locks\n" + check_line(*whole.deadlocks);
-  return text + "this host\n" + check_line(host.proc) + check_line(host.contain) +
-         check_line(host.contain_user);
+  text += "this host\n";
+  if (host.password) text += check_line(*host.password);
+  return text + check_line(host.proc) + check_line(host.contain) + check_line(host.contain_user);
 }
 
 std::string doctor_json(const Places& places, const std::vector<Diagnosis>& servers,
@@ -130,6 +156,7 @@ std::string doctor_json(const Places& places, const std::vector<Diagnosis>& serv
                    {"servers", std::move(list)},
                    {"independence", whole.independence ? check_json(*whole.independence) : Json()},
                    {"deadlocks", whole.deadlocks ? check_json(*whole.deadlocks) : Json()},
+                   {"password", host.password ? check_json(*host.password) : Json()},
                    {"proc", check_json(host.proc)},
                    {"contain", check_json(host.contain)},
                    {"contain_user", check_json(host.contain_user)},
@@ -143,11 +170,12 @@ bool any_has(const std::vector<Diagnosis>& servers, Grade least) {
   });
 }
 
-bool failed(const std::vector<Diagnosis>& servers, const Whole& whole, bool strict) {
+bool failed(const std::vector<Diagnosis>& servers, const Whole& whole,
+            const std::optional<Check>& password, bool strict) {
   const Grade least = strict ? Grade::warn : Grade::fail;
   auto is_bad = [&](const std::optional<Check>& check) { return check && check->grade >= least; };
-  return is_bad(proc_check()) || is_bad(whole.independence) || is_bad(whole.deadlocks) ||
-         any_has(servers, least);
+  return is_bad(password) || is_bad(proc_check()) || is_bad(whole.independence) ||
+         is_bad(whole.deadlocks) || any_has(servers, least);
 }
 
 Result<std::vector<LockView>> locks_in_use(Session& session) {
@@ -253,11 +281,13 @@ Result<Report> doctor_command(const Invocation& invocation) {
   const std::vector<Diagnosis> servers = doctor.diagnoses();
   Whole whole{doctor.independence()};
   if (!any_has(servers, Grade::fail)) whole.deadlocks = deadlocks(options);
-  const int code = failed(servers, whole, choices.has(Opt::strict)) ? kFailed : 0;
+  const auto password = password_file_check(choices);
+  const int code = failed(servers, whole, password, choices.has(Opt::strict)) ? kFailed : 0;
   const Places places = places_of(options, choices);
-  return Report{
-      [=, rule = doctor.acl_rule()] { return doctor_json(places, servers, whole, Host(), rule); },
-      [=] { return text_of(places, servers, whole, Host()); }, code};
+  return Report{[=, rule = doctor.acl_rule()] {
+                  return doctor_json(places, servers, whole, Host{password}, rule);
+                },
+                [=] { return text_of(places, servers, whole, Host{password}); }, code};
 }
 
 }  // namespace rlock::cli
