@@ -5,21 +5,21 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
-#include <vector>
 
 namespace rlock::util {
 namespace {
 
 using namespace std::chrono_literals;
 
-// How late the end of a suspend may be noticed if there is no timer.
+// How late the end of a suspend may be noticed if there is no timer, or no room for it.
 constexpr auto kLongestWithoutTimer = 1s;
 
 struct Waiting {
   std::optional<BootTimer> timer;
-  pid_t process = 0;  // the process that made the timer
-  std::vector<pollfd> fds;
+  pid_t process = 0;             // the process that made the timer
+  std::array<pollfd, 64> fds{};  // an array, because poll_until() must not fail for want of memory
 };
 
 thread_local Waiting waiting;
@@ -61,16 +61,16 @@ int poll_until(std::span<pollfd> fds, TimePoint until) noexcept {
   const TimePoint now = BootClock::now();
   if (until <= now) return events_of(poll(fds.data(), fds.size(), 0));
   BootTimer& timer = timer_of_thread();
-  if (timer.fd() < 0) {
+  if (timer.fd() < 0 || fds.size() >= waiting.fds.size()) {
     until = std::min<TimePoint>(until, now + kLongestWithoutTimer);
     return events_of(poll(fds.data(), fds.size(), poll_timeout(now, until)));
   }
   timer.arm(until);
-  waiting.fds.assign(fds.begin(), fds.end());
-  waiting.fds.push_back({timer.fd(), POLLIN, 0});
-  const int ready = poll(waiting.fds.data(), waiting.fds.size(), -1);
+  pollfd* const last = std::copy(fds.begin(), fds.end(), waiting.fds.begin());
+  *last = {timer.fd(), POLLIN, 0};
+  const int ready = poll(waiting.fds.data(), fds.size() + 1, -1);
   std::copy_n(waiting.fds.begin(), fds.size(), fds.begin());
-  return events_of(ready) - (waiting.fds.back().revents != 0 ? 1 : 0);
+  return events_of(ready) - (last->revents != 0 ? 1 : 0);
 }
 
 }  // namespace rlock::util
