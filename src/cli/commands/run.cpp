@@ -178,9 +178,9 @@ int run_under_lock(const RunSettings& settings, Session& session, run::Signals& 
     context.unlocked = true;
     outcome = run_unlocked(plan, observer, signals);
   }
+  const TimePoint end = BootClock::now();  // before rlock waits for stderr
   if (std::holds_alternative<run::WaitSignaled>(outcome)) observer.keep_line();
   observer.finish_output();
-  const TimePoint end = BootClock::now();
   context.waited = std::chrono::duration_cast<Millis>(end - environment.now);
   const auto hold = observer.hold();
   context.ran = std::chrono::duration_cast<Millis>(end - (hold ? hold->at : end));
