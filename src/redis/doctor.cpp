@@ -9,9 +9,9 @@
 #include "lua/scripts.hpp"
 #include "redis/link/cluster.hpp"
 #include "redis/link/connection.hpp"
+#include "redis/link/reply.hpp"
 #include "redis/link/sentinel.hpp"
 #include "redis/store/call.hpp"
-#include "redis/store/decode.hpp"
 #include "util/random.hpp"
 #include "util/text.hpp"
 
