@@ -238,6 +238,9 @@ inline constexpr Millis kDeepWalk{500};
 inline constexpr Millis kKillRound{20};
 // How long a process takes to die on a small, busy machine.
 inline constexpr Nanos kDeathTime{200'000};
+// How much longer for each ancestor whose memory it is a copy of, because the kernel removes each
+// page range from all of them.
+inline constexpr Nanos kCopyDeathTime{50'000};
 // The limit for counting the processes of the tree; if it takes longer, the margin is the largest.
 inline constexpr Millis kCountTime{100};
 // The pause between rounds, doubled each time, because killed processes need a moment to die.

@@ -30,7 +30,7 @@ struct GuardOrder {
 };
 
 // Orders that have to wait: in rlock while the guard's socket is full, and in the guard while it
-// carries out another one. Merges a signal with the same one that waits, as the kernel does, so
+// carries out another one. Merges a signal with an equal signal that waits, as the kernel does, so
 // that it always has room. Async-signal-safe. [docs/SUPERVISION.md, "The guard"]
 class OrderQueue {
  public:

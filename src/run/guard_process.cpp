@@ -232,9 +232,7 @@ class GuardProcess {
     counted_for_ = count_at;
     // A renewal may come between the two reads.
     const Nanos most = std::max(Nanos(0), Nanos(state_.kill_at() - count_at));
-    auto count = tree_.count(now + timing::kCountTime);
-    margin_ =
-        count ? std::min<Nanos>(most, static_cast<int64_t>(*count) * timing::kDeathTime) : most;
+    margin_ = std::min(most, tree_.dying_time(now + timing::kCountTime).value_or(most));
   }
 
   void end_by_ourselves(TimePoint now, bool lease_over) noexcept {

@@ -130,14 +130,14 @@ void ProcessTree::for_each_child(Visit visit) noexcept {
   });
 }
 
-bool ProcessTree::enqueue(pid_t pid, pid_t parent) noexcept {
+bool ProcessTree::enqueue(const QueuedProcess& process) noexcept {
   if (queued_ == queue_.size()) {
     QueuedProcess* larger = queue_.map_larger();
     if (larger == nullptr) return false;
     std::copy_n(queue_.begin(), queued_, larger);
     queue_.adopt(larger);
   }
-  if (!is_exempt(pid) && seen_.add(pid)) queue_.begin()[queued_++] = {pid, parent};
+  if (!is_exempt(process.pid) && seen_.add(process.pid)) queue_.begin()[queued_++] = process;
   return true;
 }
 
@@ -150,18 +150,21 @@ bool ProcessTree::walk(TimePoint until, Visit visit) noexcept {
   queued_ = 0;
   bool room = true;
   auto enqueue_children = [&] {
-    for_each_child([&](pid_t pid) { return room = enqueue(pid, self_); });
+    for_each_child([&](pid_t pid) { return room = enqueue({pid, self_, 0}); });
   };
   enqueue_children();
   for (size_t at = 0; at < queued_; ++at) {
     if (BootClock::now() >= until) return false;
-    const auto [pid, parent] = queue_.begin()[at];
+    const auto [pid, parent, parents_depth] = queue_.begin()[at];
     util::Fd folder(util::open_process(pid));
     auto stat = folder ? util::read_stat_in(folder.get()) : std::nullopt;
     const bool child = (stat ? stat->parent : parent) == self_;
     if (child || (stat && stat->parent == parent)) {
-      visit(Process{pid, child, folder.get(), stat ? &*stat : nullptr});
-      auto enqueue_below = [&, above = pid](pid_t one) { return room = enqueue(one, above); };
+      const unsigned depth = stat && stat->before_exec() ? parents_depth + 1 : 0;
+      visit(Process{pid, child, folder.get(), stat ? &*stat : nullptr, depth});
+      auto enqueue_below = [&, above = pid](pid_t one) {
+        return room = enqueue({one, above, depth});
+      };
       if (stat) for_each_below(listing_, folder.get(), pid, *stat, enqueue_below);
     }
     if (at + 1 == queued_) enqueue_children();
@@ -210,7 +213,7 @@ void ProcessTree::kill_with_group(pid_t pid, Survivors& survivors) noexcept {
   util::Fd folder(util::open_process(pid));
   auto stat = folder ? util::read_stat_in(folder.get()) : std::nullopt;
   if (stat && stat->parent == self_) kill_group_of(*stat);
-  const Process process{pid, true, folder.get(), stat ? &*stat : nullptr};
+  const Process process{pid, true, folder.get(), stat ? &*stat : nullptr, 0};
   if (int error = send(process, SIGKILL); error != 0) note(process, error, survivors);
 }
 
@@ -379,12 +382,16 @@ void ProcessTree::spare_nohup(TimePoint until) noexcept {
   });
 }
 
-std::optional<size_t> ProcessTree::count(TimePoint until) noexcept {
+std::optional<Nanos> ProcessTree::dying_time(TimePoint until) noexcept {
   open();
   // Without lists of children a walk takes too long, however few there are.
-  if (listing_ == Listing::scan) return 0;
-  if (!walk(until, [](const Process&) {})) return std::nullopt;
-  return queued_;
+  if (listing_ == Listing::scan) return Nanos(0);
+  Nanos time{0};
+  const auto add = [&](const Process& process) {
+    time += timing::kDeathTime + process.copy_depth * timing::kCopyDeathTime;
+  };
+  if (!walk(until, add)) return std::nullopt;
+  return time;
 }
 
 bool ProcessTree::empty() noexcept {

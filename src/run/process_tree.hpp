@@ -168,9 +168,9 @@ class ProcessTree {
   // there is room for. From then on no group is killed as a whole, whoever ends the tree.
   void spare_nohup(TimePoint until) noexcept;
 
-  // The number of processes; nullopt if they could not be counted by `until`, 0 if the kernel has
-  // no lists of children.
-  std::optional<size_t> count(TimePoint until) noexcept;
+  // How long the killed processes will take to die on a small, busy machine; nullopt if they could
+  // not be counted by `until`, 0 if the kernel has no lists of children.
+  std::optional<Nanos> dying_time(TimePoint until) noexcept;
 
   // Whether the calling process has no children except the excluded ones.
   bool empty() noexcept;
@@ -181,10 +181,13 @@ class ProcessTree {
     bool child;  // a child of the caller, whose pid cannot be reused before the caller reaps it
     int folder;  // /proc/PID; -1: not available
     const util::ProcessStat* stat;  // null: likewise
+    unsigned copy_depth;  // how many of its nearest ancestors it shares pages with, because none
+                          // has called exec since it forked the next one
   };
   struct QueuedProcess {
     pid_t pid;
     pid_t parent;
+    unsigned parents_depth;
   };
 
   bool is_exempt(pid_t pid) const noexcept;
@@ -192,7 +195,7 @@ class ProcessTree {
   void for_each_child(Visit visit) noexcept;
   template <class Visit>
   bool walk(TimePoint until, Visit visit) noexcept;
-  bool enqueue(pid_t pid, pid_t parent) noexcept;
+  bool enqueue(const QueuedProcess& process) noexcept;
   bool reap_one(idtype_t type, pid_t id) noexcept;
   void record_end(const siginfo_t& info) noexcept;
   void reap_some() noexcept;

@@ -7,6 +7,7 @@
 //   threads     four threads that make children of 20 ms; their leader has ended
 //   vfork       one that is inside vfork(2) nearly always
 //   deep N      a chain of N processes
+//   copies N    the same, but only the last one beats, and the others sleep
 //   daemons     each forks twice into a session of its own, every 10 ms, and beats for 100 ms
 //   sessions N  N that ignore TERM, each in a session of its own, and beat once in a second
 //   root        beats as root for real, where the program is setuid root: nobody else may signal it
@@ -130,6 +131,14 @@ pid_t fork_counted() {
   beat_on();
 }
 
+[[noreturn]] void copies(int count) {
+  for (int i = 1; i < count; ++i) {
+    if (fork_counted() == 0) continue;
+    while (true) pause();
+  }
+  beat_on();
+}
+
 [[noreturn]] void daemons() {
   while (true) {
     if (fork_counted() == 0) {
@@ -208,6 +217,7 @@ int main(int argc, char** argv) {
   if (kind == "threads") threads();
   if (kind == "vfork") vfork_on();
   if (kind == "deep") deep(count);
+  if (kind == "copies") copies(count);
   if (kind == "daemons") daemons();
   if (kind == "sessions") sessions(count);
   if (kind == "root") become_root();

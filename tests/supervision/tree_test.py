@@ -87,6 +87,16 @@ class LeaseEnds(Trees):
         """So many take their time to die: the guard begins earlier."""
         self.check("rlock stopped", [f"sessions {THOUSANDS}"], [5], self.rlock_stopped)
 
+    def test_copies_of_copies_are_killed_earlier(self):
+        """The kernel takes a second to remove a chain of processes that have never called exec."""
+        holder = self.plant("copies", "copies 300", "-q", "-t", "4", stderr=subprocess.DEVNULL)
+        end = self.rlock_stopped(holder, "copies")
+        left = end - self.last_sign(holder)
+        note(f"300 copies: the last sign of life {left * 1000:.0f} ms before the lease's end, gone {(end - time.time()) * 1000:.0f} ms before it")
+        self.assertGreater(left, 1)
+        send(holder.pid, signal.SIGCONT)
+        self.assert_ends(holder, 76)
+
     def test_guard_stopped_again_and_again(self):
         """rlock resumes its guard, or does its work."""
         self.stop = threading.Event()
