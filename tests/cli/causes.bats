@@ -154,6 +154,17 @@ listens() { (: <"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
   redis -a pw --no-auth-warning config set requirepass '' >/dev/null
 }
 
+@test "a Cluster URL of a plain server: commands that list locks exit with 78 and say which URL to use" {
+  port=$(open_port "$SERVER")
+  export RLOCK_URL=redis+cluster://127.0.0.1:$port
+  for command in status metrics history queue; do
+    run -78 --separate-stderr rlock "$command"
+    says "127.0.0.1:$port: the server is no node of a cluster: use redis://127.0.0.1:$port"
+  done
+  run -1 rlock doctor
+  [[ $output == *"no node of a cluster: use redis://127.0.0.1:$port"* ]] || fail "$output"
+}
+
 @test "a socket that this user may not use is denied: 77" {
   [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null || skip "needs root"
   cp "$RLOCK" rlock

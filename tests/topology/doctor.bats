@@ -105,7 +105,7 @@ is() { [ "$(grade "$2")" = "$1" ]; }
   own
   port=$(open_port "$own_server")
   run -1 rlock doctor -u "redis+cluster://127.0.0.1:$port"
-  [[ $output == *"fail  seeds"*"0 of 1 answer"*"cluster support disabled"* ]] || fail "$output"
+  [[ $output == *"fail  seeds"*"0 of 1 answer"*"no node of a cluster: use redis://127.0.0.1:$port"* ]] || fail "$output"
 }
 
 @test "a cluster whose master has one slot, and servers in the URL that do not answer" {

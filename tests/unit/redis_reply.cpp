@@ -167,6 +167,7 @@ TEST_CASE("commands that a service refuses are reported with advice, without key
   const Row rows[] = {
       {"ERR Could not find scripting engine 'lua'", ErrorKind::config, "valkey-lua"},
       {"ERR This instance has Lua scripting support disabled", ErrorKind::config, "--lua"},
+      {"ERR This instance has cluster support disabled", ErrorKind::config, "no node of a cluster"},
       {"ERR unknown command 'EVALSHA', with args beginning with: 'f00' '9' 'rlock:{x}:holders' ",
        ErrorKind::config, "another server"},
       {"ERR unknown command `eval`, with args beginning with: `return 1` `1` `rlock:{x}:a`, ",

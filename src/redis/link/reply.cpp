@@ -153,6 +153,8 @@ constexpr KnownError kUnsupported[] = {
      "the proxy rejects rlock's scripts: turn its script check off (script_check_enable 0), or "
      "connect without the proxy"},
     {"command called from", kMissingCommand, Cause::missing_command},
+    // A store adds which URL to use instead.
+    {"cluster support disabled", "the server is no node of a cluster", Cause::other_kind},
 };
 
 Error config_error(std::string text, Cause cause) {

@@ -30,11 +30,12 @@ std::span<const std::string> keys_in(const std::vector<std::string>& words) {
   return std::span(words).last(most).first(std::min(most, count));
 }
 
-// The URL of the cluster to whose node `link` leads.
-std::string cluster_url(const Link& link) {
+// `: use redis+cluster://db1:6379` for the node to which `link` leads; `kind` is `+cluster`, or
+// empty for a server.
+std::string other_url(const Link& link, std::string_view kind) {
   const std::string node = link.node();
   const std::string host = node.substr(0, node.find('/'));
-  return util::format("redi{}+cluster://{}", link.uses_tls() ? "ss" : "s",
+  return util::format(": use redi{}{}://{}", link.uses_tls() ? "ss" : "s", kind,
                       host.empty() ? "HOST:PORT" : host);
 }
 
@@ -66,7 +67,8 @@ Error with_action(const std::string& what, Error error) {
 Error refusal(const Link& link, const std::string& what, std::string_view text,
               const lua::Script* script, const std::vector<std::string>& words) {
   Error error = script_error(text, script);
-  if (error.cause == Cause::other_node) error.text += ": use " + cluster_url(link);
+  if (error.cause == Cause::other_node) error.text += other_url(link, "+cluster");
+  if (error.cause == Cause::other_kind) error.text += other_url(link, "");
   add_key(error, link, text, script, words);
   if (auto other = script != nullptr ? other_version(text, keys_in(words), link.node_server())
                                      : std::nullopt) {
