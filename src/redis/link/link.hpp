@@ -14,6 +14,7 @@
 #include "redis/net/url.hpp"
 #include "util/clock.hpp"
 #include "util/result.hpp"
+#include "util/text.hpp"
 
 namespace rlock::redis {
 
@@ -152,10 +153,14 @@ inline std::vector<Result<ReplyPtr>> failed_batch(size_t commands, const Error& 
 }
 
 // A server's error text, safe for a message: some servers and proxies quote the command that they
-// received.
-inline std::string redact(const Link& link, std::string text) {
-  return link.contains_secret(text) ? "an error message that contains the password"
-                                    : std::move(text);
+// received. `ERR, and a text that contains the password`.
+inline std::string redact(const Link& link, const std::string& text) {
+  if (!link.contains_secret(text)) return text;
+  const std::string_view code = std::string_view(text).substr(0, text.find(' '));
+  const bool shown = !code.empty() && !link.contains_secret(code) &&
+                     code.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ") == code.npos;
+  return util::format("{} that contains the password",
+                      shown ? util::format("{}, and a text", code) : "an error message");
 }
 
 }  // namespace rlock::redis
