@@ -315,9 +315,10 @@ void Renewer::warn_of_outage(TimePoint now, const Error& why) {
   constexpr Millis kWorthALine{1000};
   if (++failures_ == 1) failing_since_ = renewal_.sent_at;
   if (failures_ < 2 || now - failing_since_ < kWorthALine || outage_reported_) return;
+  const auto left = std::chrono::floor<Millis>(deps_.lease.view().terminate_at - now);
+  if (left <= Millis(0)) return;  // too late: the message at the end says why
   outage_reported_ = true;
-  const auto left = std::chrono::duration_cast<Millis>(deps_.lease.view().terminate_at - now);
-  deps_.observer.renewals_fail(why, std::max(Millis(0), left), deps_.lease.ends_command());
+  deps_.observer.renewals_fail(why, left, deps_.lease.ends_command());
 }
 
 void Renewer::emit(EventKind kind, std::string detail) const {

@@ -175,6 +175,15 @@ traced() { grep -q '^TracerPid:.*[1-9]' "/proc/$1/status"; }
     fail "$(cat err)"
 }
 
+@test "no warning announces that rlock will stop a command that it is already stopping" {
+  own
+  # It ignores TERM, so that it lives when the second renewal has failed for a second.
+  hold_with "trap '' TERM; echo up >up; read -r _ <&9" -t 3 ignores 2>err
+  end_server "$own_server"
+  ends_with 76 "$holder"
+  [ "$(wc -l <err)" -eq 1 ] || fail "$(cat err)"
+}
+
 @test "an outage and its end are each reported once while the command runs" {
   own
   hold outage -t 20 2>err
