@@ -199,6 +199,10 @@ close_at() {
   [[ $stderr != *'may be closed'* ]] || fail "$stderr"
   close_at 69 some "EVALSHA ${close^^}=close"
   says '"deploy" may be closed: check with rlock status --url unix://'"$here/some deploy"
+  own --maxmemory 1
+  run -69 --separate-stderr rlock close deploy --for 1h
+  says OOM '"deploy" was not closed'
+  run -1 closed deploy
 }
 
 @test "a quorum: a lock is closed at a majority, although two of five servers are down" {

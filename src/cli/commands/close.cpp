@@ -94,8 +94,12 @@ Result<std::vector<lock::LockName>> locks_to_change(Session& session,
   return names;
 }
 
-Error unanswered(Error error, const lock::LockName& name, const Session& session) {
-  if (error.kind == ErrorKind::unavailable) {
+// Adds whether the lock may be closed. A server that is out of memory, or cannot save, has refused
+// this write, and would have found the closure of an earlier try.
+Error not_closed(Error error, const lock::LockName& name, const Session& session) {
+  if (error.cause == Cause::out_of_memory || error.cause == Cause::cannot_save) {
+    error.text += util::format("; {} was not closed", in_quotes(name.text()));
+  } else if (error.kind == ErrorKind::unavailable) {
     error.text +=
         util::format("; {} may be closed: check with rlock status{} {}", in_quotes(name.text()),
                      session.lock_options(), typed_name(name.text()));
@@ -118,7 +122,7 @@ Status set_closure(ClosureResult& result, Session& session, const ClosureSetting
   auto reply = session.change([&](auto& store) { return store.set_closure(call); });
   if (!reply) {
     const bool unsure = settings.length && session.servers() == 1;
-    return unsure ? unanswered(reply.error(), result.name, session) : reply.error();
+    return unsure ? not_closed(reply.error(), result.name, session) : reply.error();
   }
   if (*reply == lock::ClosureReply::changed) {
     return Error{ErrorKind::busy,
