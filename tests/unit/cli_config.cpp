@@ -141,6 +141,8 @@ TEST_CASE("a syntax error is reported with its line, but never with a part of a 
   CHECK(contains(error_of_text("= 5"), ":1: invalid TOML"));
   CHECK(contains(error_of_text("url = redis://db1"),
                  ":1: invalid TOML: write the value of url in quotes: url = \"...\""));
+  CHECK(contains(error_of_text("[run]\nwait = 10m"),
+                 ":2: invalid TOML: write the value of wait in quotes: wait = \"...\""));
   // The library itself would abort on these.
   for (const char* text :
        {"[#", "[=", "[[[1]]]", "[[[", "[", "[[", "a.#", "a = [#", "a = {#", "\"a\nb"}) {

@@ -171,7 +171,7 @@ class Reader {
     const std::string key(shown.substr(0, shown.find_first_of(" \t=")));
     const size_t value = shown.find_first_not_of(" \t=", key.size());
     const bool unquoted =
-        value != shown.npos && std::isalpha(static_cast<unsigned char>(shown[value]));
+        value != shown.npos && std::isalnum(static_cast<unsigned char>(shown[value]));
     if (find_option(key) != nullptr && unquoted) {
       return at(line,
                 "invalid TOML: write the value of " + key + " in quotes: " + key + " = \"...\"");
