@@ -137,9 +137,10 @@ std::string other_work_warning(const lock::AlreadyDone& done,
       util::printable(program_in(own)));
 }
 
+// The first warning that applies.
 std::string done_warning(const lock::AlreadyDone& done, const MessageContext& context) {
-  return zone_warning(done, context.claim().once) +
-         other_work_warning(done, context.settings.plan.argv);
+  const std::string warning = other_work_warning(done, context.settings.plan.argv);
+  return warning.empty() ? zone_warning(done, context.claim().once) : warning;
 }
 
 // The message for each end; empty if all went well.

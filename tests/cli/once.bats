@@ -347,6 +347,9 @@ asked_once() {
   TZ=UTC0 run -0 --separate-stderr work -q --once-per day --event-log log
   says '"job" was done by' "; warning: $(hostname) has another time zone (UTC+0" ", here UTC+00:00)" "do not mean the same day"
   jq -e 'select(.event == "done") | .detail | contains("another time zone")' log
+  TZ=UTC0 run -0 --separate-stderr rlock run -q --once-per day job -- touch started
+  [ "$(grep -o 'warning: ' <<<"$stderr" | wc -l)" -eq 1 ] || fail "$stderr"
+  says "was to execute another program, touch"
   shows 0 "[UTC+00:00]" "[UTC+0" -- rlock history job
   [[ $(rlock history --json job | jq -r '.runs[0].asked') == 20*T1*:*+0[12]:00 ]] || fail "$(rlock history --json job)"
   TZ=UTC0 quietly work --once-per 12h
