@@ -135,7 +135,7 @@ END
 --once \$'a\nb' -- touch started | control characters
 --supersede= -- touch started | --supersede
 --supersede=x -- touch started | --supersede
---contain=root -- touch started | --contain takes no value but user, not "root"
+--contain=root -- touch started | the only value of --contain is user, not "root"
 --supersede=-1 -- touch started | --supersede
 --format odd -- touch started | native
 --urgent=0 -- touch started | --urgent must be longer than 0 and at most 1d

@@ -86,10 +86,15 @@ TEST_CASE("a mistake on the command line is refused with what may have been mean
       {{"force_unlock", "x"}, "did you mean force-unlock?"},
       {{"help", "rnu"}, "did you mean run?"},
       {{"help", "frobnicate"},
-       "unknown topic \"frobnicate\": rlock help explains a command (run, "},
+       "unknown topic \"frobnicate\": a topic is a command, an exit code such as 69, exit-codes or "
+       "guarantees; rlock help lists the commands"},
+      {{"help", "exit"}, "unknown topic \"exit\" (did you mean exit-codes?): "},
+      {{"help", "run", "doctor"}, "rlock help takes one topic: leave out \"doctor\""},
+      {{"help", "--man", "run", "doctor"}, "leave out \"doctor\""},
+      {{"version", "extra"}, "rlock version takes no argument: leave out \"extra\""},
+      {{"version", "--frobnicate"}, "leave out \"--frobnicate\""},
       {{"help", "--man", "rnu"}, "did you mean run?"},
-      {{"help", "256"},
-       "all of them (exit-codes), what rlock promises (guarantees), or shows the manual"},
+      {{"help", "256"}, "unknown topic \"256\""},
       {{"help", "--mam"}, "unknown topic"},
       {{"local", "stop"}, "did you mean rlock stop-local?"},
       {{"operate", "x"}, "unknown command"},
@@ -109,6 +114,9 @@ TEST_CASE("a mistake on the command line is refused with what may have been mean
       {{"run", "--frobnicate", "x", "--", "true"}, "unknown option"},
       {{"run", "--formats", "x", "--", "true"}, "unknown option"},
       {{"status", "--ttl", "5"}, "status has no option --ttl"},
+      {{"status", "-x"}, "unknown option \"-x\"; see rlock status --help"},
+      {{"close", "--exclusive", "x"}, "unknown option \"--exclusive\"; see rlock close --help"},
+      {{"acquire", "-x", "x"}, "a lock is exclusive unless"},
       {{"run", "--json", "x", "--", "true"}, "--event-log"},
       {{"--json", "run", "x", "--", "true"}, "--event-log"},
       {{"run", "-w", "deploy", "--", "true"}, "--wait: not a duration: \"deploy\""},
@@ -124,6 +132,9 @@ TEST_CASE("a mistake on the command line is refused with what may have been mean
       {{"run", "--wait"}, "option --wait needs a value"},
       {{"run", "-w"}, "option --wait needs a value"},
       {{"run", "-c"}, "option -c needs a value"},
+      {{"run", "x", "--exit-code"}, "option --exit-code needs a value: --exit-code WHAT=N; see"},
+      {{"run", "--contain=foo", "x", "--", "true"},
+       "the only value of --contain is user, not \"foo\""},
       {{"run", "--nonblock=yes", "x"}, "option --nonblock takes no value"},
       {{"run", "x", "ls", "-l"}, "write -- between NAME and the command"},
       {{"run", "x", "-c", "echo", "hi"}, "quote the shell text"},
@@ -148,6 +159,9 @@ TEST_CASE("help and version are found anywhere before --") {
   CHECK(help_of({"--help"}) == std::nullopt);
   CHECK(help_of({"-h"}) == std::nullopt);
   CHECK(help_of({"help"}) == std::nullopt);
+  CHECK(help_of({"help", "help"}) == std::nullopt);
+  CHECK(help_of({"help", "version"}) == std::nullopt);
+  CHECK(help_of({"version", "--help"}) == std::nullopt);
   CHECK(help_of({"help", "queue"}) == CommandId::queue);
   CHECK(help_of({"run", "--help"}) == CommandId::run);
   CHECK(help_of({"--help", "run"}) == CommandId::run);

@@ -109,8 +109,9 @@ std::optional<std::string_view> flock_hint(std::string_view option) {
 
 Error unknown_option(const CommandRow& command, const std::string& word) {
   std::string_view shown = std::string_view(word).substr(0, word.find('='));
+  const bool from_flock = command.id == CommandId::run || command.id == CommandId::acquire;
   if (!shown.starts_with("--")) {
-    auto hint = flock_hint(shown);
+    const auto hint = from_flock ? flock_hint(shown) : std::nullopt;
     return usage(util::format("unknown option {}{}", quoted_word(shown),
                               hint ? ": " + std::string(*hint) : see_help(command.name)));
   }
@@ -128,7 +129,7 @@ Error unknown_option(const CommandRow& command, const std::string& word) {
     return usage(
         util::format("{} has no option {}{}", command.name, shown, see_help(command.name)));
   }
-  if (auto hint = flock_hint(shown)) {
+  if (auto hint = from_flock ? flock_hint(shown) : std::nullopt) {
     return usage(util::format("unknown option {}: {}", quoted_word(shown), *hint));
   }
   std::vector<std::string_view> names;
@@ -147,8 +148,11 @@ Error to_usage_error(const CLI::ParseError& error, const CommandRow& command) {
   std::string name = word.substr(std::min(word.size(), word.find_first_not_of('-')));
   const OptionRow* row = name.size() == 1 ? find_option(name.front()) : find_option(name);
   if (row == nullptr) return usage(util::printable(text) + see_help(command.name));
-  return usage(util::format("option {} {}{}", shown_name(row->id),
-                            row->takes_value() ? "needs a value" : "takes no value",
+  const std::string shown = shown_name(row->id);
+  return usage(util::format("option {} {}{}", shown,
+                            row->takes_value()
+                                ? util::format("needs a value: {} {}", shown, row->metavar)
+                                : "takes no value",
                             see_help(command.name)));
 }
 
@@ -236,6 +240,10 @@ Result<Words> collect_names(const Words& rest, const CommandRow& command, bool s
   return rest;
 }
 
+bool asks_for_help(std::string_view word) {
+  return word == "--help" || word == "-h";
+}
+
 // For --help, or -h, even among other letters.
 HelpLength help_length(std::span<const std::string> words) {
   const bool full = std::find(words.begin(), words.end(), "--help") != words.end();
@@ -273,18 +281,21 @@ Result<CommandLine> read_options(const CommandRow& command, Words words,
       Invocation{command.id, std::move(choices), std::move(names), std::move(after_dashes)});
 }
 
+// The row of the option that this word begins with; nullptr if there is none.
+const OptionRow* named_option(std::string_view word) {
+  return word.starts_with("--") ? find_option(word.substr(2, word.find('=') - 2))
+                                : find_option(word[1]);
+}
+
 // Without a command word only --help and --version are valid.
 Result<CommandLine> parse_without_command(std::span<const std::string> words) {
   for (const std::string& word : words) {
-    if (word == "--help" || word == "-h") return CommandLine(Help{{}, help_length(words)});
+    if (asks_for_help(word)) return CommandLine(Help{{}, help_length(words)});
     if (word == "--version" || word == "-V") return CommandLine(Version{asks_for_json(words)});
   }
   for (size_t i = 0; i < words.size(); i += word_count(words[i])) {
-    const std::string& word = words[i];
-    bool known = word.starts_with("--")
-                     ? find_option(std::string_view(word).substr(2, word.find('=') - 2)) != nullptr
-                     : find_option(word[1]) != nullptr;
-    if (!known) return unknown_option(row_of(CommandId::run), word);
+    if (named_option(words[i]) != nullptr) continue;
+    return unknown_option(row_of(CommandId::run), words[i]);
   }
   if (words.empty()) return CommandLine(NoCommand{});
   return usage("a command is missing, such as run" + see_help(""));
@@ -294,44 +305,41 @@ constexpr std::string_view kExitCodesTopic = "exit-codes";
 constexpr std::string_view kGuaranteesTopic = "guarantees";
 
 Error unknown_topic(const std::string& topic) {
-  std::vector<std::string> names;
-  for (const CommandRow& row : commands()) names.emplace_back(row.name);
-  std::vector<std::string_view> candidates(names.begin(), names.end());
-  candidates.push_back(kExitCodesTopic);
-  candidates.push_back(kGuaranteesTopic);
+  std::vector<std::string_view> topics{kExitCodesTopic, kGuaranteesTopic};
+  for (const CommandRow& row : commands()) topics.push_back(row.name);
   return usage(util::format(
-      "unknown topic {}{}: rlock help explains a command ({}), an exit code such as "
-      "69, all of them ({}), what rlock promises ({}), or shows the manual (--man, --man run)",
-      quoted_word(topic), suggestion_text(topic, candidates, ""), util::joined(names, ", "),
-      kExitCodesTopic, kGuaranteesTopic));
+      "unknown topic {}{}: a topic is a command, an exit code such as 69, {} or {}; rlock help "
+      "lists the commands",
+      quoted_word(topic), suggestion_text(topic, topics, ""), kExitCodesTopic, kGuaranteesTopic));
 }
 
-constexpr std::string_view kManual = "--man";
+constexpr std::string_view kHelp = "help", kVersion = "version", kManual = "--man";
 
-// `rlock help --man [COMMAND]`, in either order.
-Result<CommandLine> parse_manual(std::span<const std::string> words) {
-  for (const std::string& word : words) {
-    if (word == kManual) continue;
-    const CommandRow* command = find_command(word);
-    if (command == nullptr) {
-      std::vector<std::string_view> names;
-      for (const CommandRow& row : commands()) names.push_back(row.name);
-      return usage(
-          util::format("{} is no command{}: rlock help --man COMMAND shows the manual page of a "
-                       "command, and rlock help --man alone the manual",
-                       quoted_word(word), suggestion_text(word, names, "")));
-    }
-    return CommandLine(ManualPage{command->id});
-  }
-  return CommandLine(ManualPage{});
+// `rlock help --man [COMMAND]`, without --man.
+Result<CommandLine> parse_manual(const Words& words) {
+  if (words.empty()) return CommandLine(ManualPage{});
+  const std::string& word = words.front();
+  if (const CommandRow* command = find_command(word)) return CommandLine(ManualPage{command->id});
+  std::vector<std::string_view> names;
+  for (const CommandRow& row : commands()) names.push_back(row.name);
+  return usage(
+      util::format("{} is no command{}: rlock help --man COMMAND shows the manual page of a "
+                   "command, and rlock help --man alone the manual",
+                   quoted_word(word), suggestion_text(word, names, "")));
 }
 
-Result<CommandLine> parse_help(std::span<const std::string> words) {
-  if (words.empty() || words.front() == "--help" || words.front() == "-h") {
-    return CommandLine(Help{});
-  }
+Error superfluous(std::string_view command, std::string_view takes, const std::string& word) {
+  return usage(util::format("rlock {} takes {}: leave out {}", command, takes, quoted_word(word)));
+}
+
+// The words behind `help`.
+Result<CommandLine> parse_help(Words words) {
+  const bool manual = std::erase(words, kManual) > 0;
+  if (words.size() > 1) return superfluous(kHelp, "one topic", words[1]);
+  if (manual) return parse_manual(words);
+  if (words.empty() || asks_for_help(words.front())) return CommandLine(Help{});
   const std::string& topic = words.front();
-  if (std::find(words.begin(), words.end(), kManual) != words.end()) return parse_manual(words);
+  if (topic == kHelp || topic == kVersion) return CommandLine(Help{});
   if (topic == kExitCodesTopic) return CommandLine(ExitCodeHelp{});
   if (topic == kGuaranteesTopic) return CommandLine(GuaranteesHelp{});
   if (const auto code = parse_exit_code(topic)) return CommandLine(ExitCodeHelp{*code});
@@ -339,12 +347,24 @@ Result<CommandLine> parse_help(std::span<const std::string> words) {
   return unknown_topic(topic);
 }
 
+// The words behind `version`.
+Result<CommandLine> parse_version(std::span<const std::string> words, bool json) {
+  for (size_t i = 0; i < words.size(); i += word_count(words[i])) {
+    const std::string& word = words[i];
+    if (asks_for_help(word)) return CommandLine(Help{});
+    const OptionRow* row = is_option(word) ? named_option(word) : nullptr;
+    if (row == nullptr || row->section != Section::general) {
+      return superfluous(kVersion, "no argument", word);
+    }
+  }
+  return CommandLine(Version{json});
+}
+
 // Whether an option that only `run` and `acquire` have comes before the command, as with flock.
 bool begins_as_run(std::span<const std::string> options_before) {
   return std::any_of(options_before.begin(), options_before.end(), [](std::string_view word) {
     if (!is_option(word)) return false;
-    const OptionRow* row = word.starts_with("--") ? find_option(word.substr(2, word.find('=') - 2))
-                                                  : find_option(word[1]);
+    const OptionRow* row = named_option(word);
     return row != nullptr && row->section == Section::command && row->applies_to(CommandId::run);
   });
 }
@@ -374,8 +394,9 @@ Result<CommandLine> parse(std::span<const std::string> words) {
 
   size_t at = command_index(words);
   if (at == words.size()) return parse_without_command(words);
-  if (words[at] == "version") return CommandLine(Version{asks_for_json(words)});
-  if (words[at] == "help") return parse_help(words.subspan(at + 1));
+  const auto rest = words.subspan(at + 1);
+  if (words[at] == kVersion) return parse_version(rest, asks_for_json(words));
+  if (words[at] == kHelp) return parse_help({rest.begin(), rest.end()});
   const CommandRow* command = find_command(words[at]);
   if (command == nullptr && begins_as_run(words.first(at))) return without_run(words, at, after);
   if (command == nullptr) return unknown_command(words[at], after.has_value());

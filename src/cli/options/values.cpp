@@ -90,9 +90,10 @@ std::string alternatives(std::string_view metavar) {
 Status check_word(const OptionRow& row, const std::string& word) {
   const std::vector<std::string_view> valid = util::split(row.metavar, '|');
   if (std::find(valid.begin(), valid.end(), word) != valid.end()) return Done{};
-  return usage(util::format("{} {} {}, not {}", shown_name(row.id),
-                            row.value_optional ? "takes no value but" : "must be",
-                            alternatives(row.metavar), quoted_word(word)));
+  const std::string_view before = row.value_optional ? "the only value of " : "";
+  return usage(util::format("{}{} {} {}, not {}", before, shown_name(row.id),
+                            row.value_optional ? "is" : "must be", alternatives(row.metavar),
+                            quoted_word(word)));
 }
 
 Result<uint64_t> number_in(const OptionRow& row, const std::string& word) {
