@@ -130,8 +130,9 @@ TEST_CASE("rlock help explains each exit code, and says for those of rlock what 
   for (int code = 0; code <= 255; ++code) check_width(exit_code_help(code));
   CHECK(rlock::test::contains(exit_code_help(0), "success"));
   CHECK(rlock::test::contains(exit_code_help(137), "SIGKILL"));
-  CHECK(rlock::test::contains(exit_code_help(3), "of the command itself"));
-  CHECK(rlock::test::contains(exit_code_help(255), "of the command itself"));
+  CHECK(rlock::test::contains(exit_code_help(3), "status -q, check and doctor"));
+  CHECK(rlock::test::contains(exit_code_help(99), "or one that --exit-code or -E chose"));
+  CHECK_FALSE(rlock::test::contains(exit_code_help(99), "doctor"));
 }
 
 TEST_CASE("rlock help guarantees names the conditions of the promise within a screen") {

@@ -362,7 +362,8 @@ std::string general_help(HelpLength length) {
     }
   }
   out +=
-      "\nrlock help 69 explains an exit code, rlock help guarantees what rlock promises.\n"
+      "\nrlock version prints the version, and the form in which it stores locks.\n"
+      "rlock help 69 explains an exit code, rlock help guarantees what rlock promises.\n"
       "rlock help --man shows rlock(1), and rlock help --man run shows rlock-run(1).\n";
   if (length == HelpLength::brief) {
     return out +
@@ -446,9 +447,12 @@ std::string exit_code_help(std::optional<int> code) {
     return out;
   }
   constexpr int kSignals = 128, kMostSignals = 64;
+  constexpr int kGreatestOfCheck = 3;
   std::string text =
-      "the exit code of the command itself. rlock exits with it only from status -q, check and "
-      "doctor: their --help says what it means.";
+      *code <= kGreatestOfCheck
+          ? "the exit code of the command itself. status -q, check and doctor also have codes from "
+            "0 to 3: their --help says what these mean."
+          : "the exit code of the command itself, or one that --exit-code or -E chose.";
   if (*code == 0) {
     text =
         "success. The command succeeded, or its work was done before (--once, --once-per, "
