@@ -48,7 +48,7 @@ constexpr ExitCodeRow kExitCodes[] = {
      "The server denied access (password, user or permission), TLS verification failed on "
      "either side, or a sandbox forbids rlock to open sockets.",
      "Correct the password, the ACL rule or the certificate. rlock doctor prints the smallest ACL "
-     "rule. See ACCESS. If a sandbox is the cause, run rlock outside it."},
+     "rule. See ACCESS in rlock(1). If a sandbox is the cause, run rlock outside it."},
     {78, "configuration error",
      "You have to edit something. No server is given, a file is bad, a key is unknown, or the URL "
      "is wrong. A wrong URL names another kind of server (a Sentinel, a node of a cluster, a web "

@@ -163,8 +163,9 @@ constexpr OptionRow kOptions[] = {
      "For work that several processes start, such as a migration at the start of each replica: one "
      "runs it, and the others wait and then continue. KEY identifies the work, for example a "
      "commit: 1 to 200 bytes. An empty KEY is an error, because a variable that is not set expands "
-     "to one. The server keeps a KEY for 30 days after a run last asked for it, and at most 1,000 "
-     "of them for each lock. See rlock-guarantees(7)."},
+     "to one. It must not contain {, } or control characters. The server keeps a KEY for 30 days "
+     "after a run last asked for it, and about 1,000 of them for each lock. See "
+     "rlock-guarantees(7)."},
     {option(Opt::once_per, "once-per", "minute|15m|hour|6h|day|week|month",
             "A JOB ONCE A DAY ON TEN HOSTS", kRun,
             {.group = Group::once, .common = true, .examples = true, .demand = Demand::free}),
@@ -479,7 +480,8 @@ constexpr OptionRow kOptions[] = {
      "held."},
     {general(Opt::verbose, "verbose", "", "report: what does the run wait for", {.letter = 'v'}),
      "report each step on standard error, with the time",
-     "Shows what rlock waits for, and when it acquires, renews and releases the lock."},
+     "Shows what rlock waits for, when it acquires and releases the lock, and which renewals "
+     "fail. Successful renewals are in the event log only."},
     {general(Opt::help, "help", "", "report: which option does what",
              {.letter = 'h', .common = true}),
      "print help: -h in short, --help in full",
