@@ -111,6 +111,13 @@ first_option() { mandoc -T ascii -O width=80 "$top/man/$1" | col -bx | grep -n -
   done
 }
 
+@test "the examples of a command begin in the column of its other texts" {
+  command -v mandoc >/dev/null || skip "mandoc is not installed: apt install mandoc"
+  for page in "$top"/man/rlock-*.1; do
+    run ! grep -E '^ {1,4}[^ ]' <(mandoc -T ascii -O width=80 "$page" | col -bx | sed -n '/^EXAMPLES/,/^SEE/p')
+  done
+}
+
 @test "the manual pages stay within 80 columns" {
   command -v mandoc >/dev/null || skip "mandoc is not installed: apt install mandoc"
   for page in "${pages[@]}"; do

@@ -22,9 +22,9 @@ constexpr CommandRow kCommands[] = {
      "Exit status: that of COMMAND, or 128+N if signal N killed it, or one of these (rlock help 69 "
      "says what to do about 69):",
      "rlock run shop/nightly -- /usr/local/bin/backup /srv\n"
-     "rlock run -q --once-per day shop/report -- make report   # one host does it\n"
+     "rlock run -q --once-per day shop/report -- make report # one host does it\n"
      "rlock run -w 10m --max-run 1h shop/deploy -- ./deploy.sh\n"
-     "rlock run --once \"$GIT_SHA\" shop/migrate -- ./migrate  # one replica does it\n"
+     "rlock run --once \"$GIT_SHA\" shop/migrate -- ./migrate # one replica\n"
      "rlock run shop/dump -c 'pg_dump app | gzip >app.gz'"},
     {{CommandId::acquire, Purpose::hold, "acquire", "acquire [options] NAME",
       "hold a lock across separate steps"},
@@ -53,7 +53,7 @@ constexpr CommandRow kCommands[] = {
      "error.",
      "owner=$(rlock acquire shop/deploy --ttl 15m -w 10m) || exit\n"
      "owner=$(rlock acquire shop/deploy --renew-while $$) || exit\n"
-     "lease=$(rlock acquire shop/test-db --slots 4 --renew-while $$ --json) || exit\n"
+     "lease=$(rlock acquire shop/db --slots 4 --renew-while $$ --json) || exit\n"
      "slot=$(echo \"$lease\" | jq .slot) owner=$(echo \"$lease\" | jq -r .owner)"},
     {{CommandId::renew, Purpose::hold, "renew", "renew [options] NAME --owner ID",
       "extend the lease of a lock that was acquired"},
@@ -128,7 +128,7 @@ constexpr CommandRow kCommands[] = {
      "chooses among them, or if rlock is not on a terminal and --yes is missing. 75 if --owner or "
      "--token no longer match. In both cases nothing was changed.",
      "rlock force-unlock shop/deploy\n"
-     "rlock force-unlock shop/deploy --token 1763690000123456 --reason 'host gone'"},
+     "rlock force-unlock shop/db --token 1763690000123456 --reason 'host gone'"},
     {{CommandId::close, Purpose::operate, "close", "close [options] NAME...",
       "stop granting a lock until a given time"},
      "Closes each lock NAME for a maintenance window or a freeze: until the given time, the server "
@@ -144,7 +144,7 @@ constexpr CommandRow kCommands[] = {
      "lock when --wait expires, or if someone else closed or opened it at the same moment.",
      "rlock close shop/deploy --for 2h --reason 'database upgrade'\n"
      "rlock close 'shop/*' --until 18:00\n"
-     "rlock close shop/deploy --for 2h -w 10m && ./upgrade; rlock open shop/deploy"},
+     "rlock close shop/db --for 2h -w 10m && ./upgrade; rlock open shop/db"},
     {{CommandId::open, Purpose::operate, "open", "open [options] NAME...",
       "open a lock that close has closed"},
      "Opens each lock NAME before its closure ends. The server then grants the lock to the first "
@@ -197,7 +197,7 @@ constexpr CommandRow kCommands[] = {
      "cannot find out: after a usage error, if the server cannot be reached, and without --within "
      "for a NAME that was never held.",
      "rlock check shop/nightly --within 26h\n"
-     "rlock check shop/deploy --max-held 2h --max-wait 9m --max-waiters 5 --critical"},
+     "rlock check shop/deploy --max-held 2h --max-waiters 5 --critical"},
     {{CommandId::doctor, Purpose::set_up, "doctor", "doctor [options]",
       "check whether the server can hold locks safely"},
      "Checks each server of the URL. For each check it prints ok, warn or fail, and what to do "
@@ -217,7 +217,7 @@ constexpr CommandRow kCommands[] = {
      "the text of a password-command. It does not connect to a server.\n"
      "Exit status: 0. 64 wrong usage, 78 a configuration file cannot be used.",
      "rlock config\n"
-     "rlock config --json | jq -r '.settings[] | select(.setting == \"url\").place'"},
+     "rlock config --json | jq '.settings[] | select(.setting == \"url\").place'"},
     {{CommandId::stop_local, Purpose::operate, "stop-local", "stop-local [options]",
       "stop the private server of local:"},
      "Stops the server of the folder that the URL local: or local:/DIR names, or without a URL the "
