@@ -351,6 +351,6 @@ while True:
   [[ $stderr == *"does not know RLOCK_SERVER; "* ]] || fail "$stderr"
   RLOCK_TTL=5m quietly rlock run -q lock -- true
   RLOCK_SERVICE_HOST=10.0.0.1 quietly rlock run lock -- true
-  RLOCK_SERVICE_HOST=10.0.0.1 run -0 rlock config
-  [[ $output == *"does not know these variables: RLOCK_SERVICE_HOST"* ]]
+  RLOCK_SERVICE_HOST=10.0.0.1 RLOCK_PREFX=x: run -0 rlock config
+  [[ $output == *"does not know these variables: RLOCK_PREFX" ]] || fail "$output"
 }

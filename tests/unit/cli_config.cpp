@@ -353,7 +353,7 @@ TEST_CASE("a variable that no setting reads causes a warning with what it may me
                            "RLOCK_DB_PORT",
                            "RLOCK_CI_NAME"};
   CHECK(unknown(of_platforms).warnings.empty());
-  CHECK(unknown(of_platforms).names == of_platforms);
+  CHECK(unknown(of_platforms).names.empty());
 }
 
 TEST_CASE("relative paths in a file start at its folder") {

@@ -336,9 +336,10 @@ UnknownVariables unknown_variables(std::span<const std::string> names) {
     if (!begins_like_ours(name) || std::find(known.begin(), known.end(), name) != known.end()) {
       continue;
     }
+    if (is_of_platform(name)) continue;
     const bool ours = name.starts_with(kVariablePrefix);
     if (ours) unknown.names.push_back(name);
-    if (is_set("RLOCK_HELD") || is_of_platform(name)) continue;
+    if (is_set("RLOCK_HELD")) continue;
     std::vector<std::string_view> unset(known.begin() + static_cast<std::ptrdiff_t>(exported),
                                         known.end());
     std::erase_if(unset, is_set);
