@@ -354,3 +354,21 @@ while True:
   RLOCK_SERVICE_HOST=10.0.0.1 RLOCK_PREFX=x: run -0 rlock config
   [[ $output == *"does not know these variables: RLOCK_PREFX" ]] || fail "$output"
 }
+
+@test "the word that help shows as a default is a value: it undoes a file" {
+  printf '[run]\nwait = "1s"\n' >file
+  export RLOCK_CONFIG=$here/file
+  [ "$(rlock config --json | jq -r '.settings[] | select(.setting == "wait").value')" = 1s ]
+  hold lock
+  start rlock run --wait forever lock -- true
+  local waiter=$!
+  eventually waiting 1 lock
+  run -75 rlock run lock -- touch started
+  let_go lock
+  ends_with 0 "$waiter"
+  run -0 rlock run --max-run none --stop-after none --max-queue none --max-failures none lock -- true
+  run -64 --separate-stderr rlock run --ttl none lock -- touch started
+  run -64 --separate-stderr rlock close --wait forever lock --for 1h
+  printf '[run]\nwait = "forever"\n' >file
+  [ "$(rlock config --json | jq -r '.settings[] | select(.setting == "wait").value')" = forever ]
+}

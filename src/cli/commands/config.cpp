@@ -34,7 +34,7 @@ std::vector<const OptionRow*> shown_rows() {
 
 // Empty if the setting is not set.
 std::string shown_value(const OptionRow& row, const Setting& setting) {
-  if (setting.source == Source::fallback)
+  if (setting.source == Source::fallback || (row.takes_value() && setting.words.empty()))
     return std::string(text_for(row, CommandId::run).fallback);
   if (row.id == Opt::password) return "(hidden)";
   if (setting.words.empty()) return "false";

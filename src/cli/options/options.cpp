@@ -64,7 +64,7 @@ constexpr OptionRow kOptions[] = {
      "long rlock waits for the lock and for the server. --max-run limits how long the command "
      "runs. If the server is unavailable, rlock tries to reach it until this time expires, at "
      "least for --connect-timeout. Without this option it tries for 60 s. If no server has "
-     "answered by then, it exits with 69."},
+     "answered by then, it exits with 69. --wait forever undoes a wait in rlock.toml."},
     {option(Opt::conflict_exit_code, "conflict-exit-code", "N", "COMING FROM FLOCK",
             kRun | kAcquire,
             {.group = Group::waiting, .letter = 'E', .fallback = "75", .most = 255}),

@@ -274,7 +274,8 @@ Result<CommandLine> read_options(const CommandRow& command, Words words,
   Choices choices;
   for (const auto& [id, option] : registered) {
     if (option->results().empty()) continue;
-    TRY(auto setting, make_setting(row_of(id), option->results(), Source::option, shown_name(id)));
+    TRY(auto setting,
+        make_setting(row_of(id), option->results(), Source::option, shown_name(id), command.id));
     choices.set(id, std::move(setting));
   }
   return CommandLine(

@@ -119,11 +119,22 @@ Result<Millis> duration_in(const OptionRow& row, const std::string& word) {
   return usage(util::format("{} must be {}", shown_name(row.id), range));
 }
 
+// Whether help shows this word as the default of an option that has no such value.
+bool is_default_word(const OptionRow& row, CommandId command, std::string_view word) {
+  const ValueKind kind = row.kind();
+  const bool is_text = kind == ValueKind::flag || kind == ValueKind::text;
+  if (is_text || word.empty() || word != text_for(row, command).fallback) return false;
+  const bool letters = word.find_first_of("0123456789") == word.npos;
+  const auto valid = util::split(row.metavar, '|');
+  return letters && std::find(valid.begin(), valid.end(), word) == valid.end();
+}
+
 }  // namespace
 
 Result<Setting> make_setting(const OptionRow& row, std::vector<std::string> words, Source source,
-                             std::string place) {
+                             std::string place, CommandId command) {
   if (row.id == Opt::url) words = split_urls(words);
+  if (!words.empty() && is_default_word(row, command, words.back())) words.clear();
   Setting setting{std::move(words), source, std::move(place)};
   const bool has_value =
       !setting.words.empty() && !(row.value_optional && setting.words.back() == kFlagValue);

@@ -35,9 +35,11 @@ inline constexpr std::string_view kDefineVariable =
     "a shell or a template left the variable in it as it is; use double quotes in a shell, and "
     "check elsewhere that the variable is defined";
 
-// Makes a setting from the words. ErrorKind::usage names the option and the values that it accepts.
+// Makes a setting of the command's option from the words. The word that help shows as the default,
+// such as `forever`, keeps the option unset, even if a weaker source sets it.
+// ErrorKind::usage names the option and the values that it accepts.
 Result<Setting> make_setting(const OptionRow& row, std::vector<std::string> words, Source source,
-                             std::string place);
+                             std::string place, CommandId command = CommandId::run);
 
 // The time from `now`, in ms since 1970, until the TIME of an option: `18:00`, which means its next
 // occurrence, or `2026-11-24T06:00`, with seconds or without; with a Z at the end in UTC.

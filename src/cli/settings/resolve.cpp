@@ -34,7 +34,7 @@ std::optional<std::string> variable(Getenv getenv, std::string_view name) {
 Layer command_line_layer(const Choices& choices) {
   Layer layer;
   for (const OptionRow& row : options()) {
-    if (choices.has(row.id)) layer.emplace_back(row.id, choices[row.id]);
+    if (choices.is_flag(row.id)) layer.emplace_back(row.id, choices[row.id]);
   }
   return layer;
 }
