@@ -51,8 +51,9 @@ Result<Report> run_invocation(Invocation& invocation) {
   return kCommands[static_cast<size_t>(invocation.command)].run(invocation);
 }
 
-Report failed(const Error& error, std::optional<CommandId> command) {
-  return command == CommandId::check ? unknown_check(error) : failure(error);
+Report failed(const Error& error, std::optional<CommandId> command, const ExitCodes& codes = {}) {
+  if (command == CommandId::check) return unknown_check(error);
+  return failure(error, {}, kLongerConnect, codes);
 }
 
 // Prints help for a user who does not know what belongs on the command line.
@@ -84,7 +85,9 @@ struct Dispatcher {
   int operator()(const NoCommand&) const { return show_usage(general_help(HelpLength::brief)); }
   int operator()(Invocation& invocation) const {
     auto report = run_invocation(invocation);
-    if (!report) report = failed(report.error(), invocation.command);
+    if (!report) {
+      report = failed(report.error(), invocation.command, chosen_codes(invocation.choices));
+    }
     return print_report(*report, invocation.choices);
   }
 };

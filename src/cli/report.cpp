@@ -42,12 +42,15 @@ int report_missing(const std::vector<Error>& missing) {
   return missing.empty() ? kSuccess : exit_code(missing.front().kind);
 }
 
-Report failure(const Error& error, const Subject& subject, std::string_view longer) {
-  return {[=] { return error_json(error, subject); }, {}, print_error(error, subject, longer)};
+Report failure(const Error& error, const Subject& subject, std::string_view longer,
+               const ExitCodes& codes) {
+  const int code = codes.of(error.kind);
+  print_error(error, subject, longer);
+  return {[=] { return error_json(error, subject, {.code = code}); }, {}, code};
 }
 
-Report reported(Result<Report> report, const Subject& subject) {
-  return report ? *std::move(report) : failure(report.error(), subject);
+Report reported(Result<Report> report, const Subject& subject, const ExitCodes& codes) {
+  return report ? *std::move(report) : failure(report.error(), subject, kLongerConnect, codes);
 }
 
 }  // namespace rlock::cli

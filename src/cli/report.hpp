@@ -8,6 +8,7 @@
 #include "cli/options/parse.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/json.hpp"
+#include "cli/settings/run_settings.hpp"
 
 // What a command returns for printing, and how it reports a failure.
 namespace rlock::cli {
@@ -41,11 +42,12 @@ int print_error(const Error& error, const Subject& subject = {},
 // Prints why a part of a listing is missing. Returns the exit code of the first error.
 int report_missing(const std::vector<Error>& missing);
 
-// Prints the error like print_error(). The report contains the JSON document of the error.
+// Prints the error like print_error(). The report contains the JSON document of the error, and its
+// exit code.
 Report failure(const Error& error, const Subject& subject = {},
-               std::string_view longer = kLongerConnect);
+               std::string_view longer = kLongerConnect, const ExitCodes& codes = {});
 
 // The report itself, or failure() for its error.
-Report reported(Result<Report> report, const Subject& subject);
+Report reported(Result<Report> report, const Subject& subject, const ExitCodes& codes = {});
 
 }  // namespace rlock::cli

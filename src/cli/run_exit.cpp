@@ -95,7 +95,7 @@ int exit_code_of(const run::EndRow& row, const run::RunOutcome& outcome, const E
     case run::CodeOf::command:
       return own_code(std::get<run::RunEnd>(outcome));
     case run::CodeOf::error:
-      return exit_code(std::get<Error>(outcome).kind);
+      return chosen.of(std::get<Error>(outcome).kind);
     case run::CodeOf::signal:
       return 128 + std::get<run::WaitSignaled>(outcome).signal;
     case run::CodeOf::busy:

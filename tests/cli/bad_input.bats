@@ -123,7 +123,8 @@ END
 --once v1 --exit-code done=256 -- touch started | --exit-code done: not a number from 0 to 255: "256"
 --exit-code busy -- touch started | not a number
 --exit-code busy= -- touch started | not a number
---exit-code 9 -- touch started | --exit-code takes busy=N, done=N, superseded=N or failures=N, separated by commas, not "9"
+--exit-code 9 -- touch started | --exit-code takes busy=N, done=N, superseded=N, failures=N, unavailable=N, denied=N or config=N, separated by commas, not "9"
+--exit-code unavailable=x -- touch started | --exit-code unavailable: not a number from 0 to 255: "x"
 --exit-code late=9 -- touch started | not "late=9"
 --exit-code busy=1,,busy=2 -- touch started | not ""
 --event-log - -- touch started | /dev/stderr

@@ -52,6 +52,26 @@ load helpers/helpers
   run -9 --separate-stderr rlock run -E 3 changed -- sh -c 'exit 9'
 }
 
+@test "--exit-code unavailable, denied and config choose the codes for 69, 77 and 78, of run and acquire" {
+  local codes=unavailable=3,denied=4,config=0
+  own --requirepass canary
+  for command in 'run -n x -- touch started' 'acquire --ttl 1m --json x'; do
+    # shellcheck disable=SC2086 # several words
+    set -- $command
+    run -3 --separate-stderr rlock --exit-code "$codes" --connect-timeout 300ms -u "unix://$here/nobody" "$@"
+    [[ $stderr == *"No such file"* ]] || fail "$stderr"
+    run -4 --separate-stderr rlock --exit-code "$codes" "$@"
+    [[ $stderr == *NOAUTH* ]] || fail "$stderr"
+    RLOCK_URL='' run -0 --separate-stderr rlock --exit-code "$codes" "$@"
+    [[ $stderr == *"no server given"* ]] || fail "$stderr"
+    RLOCK_CONFIG=none run -0 --separate-stderr rlock --exit-code "$codes" "$@"
+    # The code of a command is its own, and a wrong command line is 64.
+    run -64 rlock --exit-code "$codes" --wait never "$@"
+  done
+  [ "$(rlock acquire x --ttl 1m --json --exit-code "$codes" 2>/dev/null | jq .error.code)" = 4 ]
+  RLOCK_PASSWORD=canary run -69 rlock run --exit-code "$codes" x -- sh -c 'exit 69'
+}
+
 @test "exit 124: --max-run stops the command" {
   run -124 --separate-stderr rlock run --max-run 0.2 limited -- sleep 1000
   says limited

@@ -94,6 +94,8 @@ TEST_CASE("--exit-code chooses the code of each reason why the command did not r
   CHECK(codes({"-E", "7"}) == ExitCodes{.busy = 7});
   CHECK(codes({"--exit-code", "busy=1,done=2,superseded=3,failures=4"}) ==
         ExitCodes{.busy = 1, .done = 2, .superseded = 3, .failures = 4});
+  CHECK(codes({"--exit-code", "unavailable=1,denied=0,config=255"}) ==
+        ExitCodes{.unavailable = 1, .denied = 0, .config = 255});
   CHECK(codes({"--exit-code", "busy=1", "--exit-code=busy=0,done=255"}) ==
         ExitCodes{.busy = 0, .done = 255});
   CHECK(codes({"-E", "7", "--exit-code", "done=3"}) == ExitCodes{.busy = 7, .done = 3});

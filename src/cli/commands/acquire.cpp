@@ -109,7 +109,7 @@ Report report_not_acquired(const run::RunOutcome& outcome, const MessageContext&
   if (const auto* error = std::get_if<Error>(&outcome)) {
     Error explained = *error;
     explained.text += context.blocking_key;
-    return failure(explained, subject, context.longer());
+    return failure(explained, subject, context.longer(), context.settings.waiting.codes);
   }
   if (run::cause_of(outcome) == run::RunCause::never_started) {
     return failure({ErrorKind::lost,
@@ -222,7 +222,7 @@ Result<Report> acquire_command(const Invocation& invocation) {
   TRY_STATUS(session.check(settings.plan.claim));
   TRY(auto signals, run::Signals::take());
   const Subject subject{settings.plan.claim.name.text(), settings.plan.claim.owner.text()};
-  return reported(acquire(settings, session, signals, choices), subject);
+  return reported(acquire(settings, session, signals, choices), subject, settings.waiting.codes);
 }
 
 }  // namespace rlock::cli

@@ -32,9 +32,13 @@ std::vector<std::string_view> words_of(const OptionRow& row) {
 
 // Adds a default that is a value, or several separated by commas, but not an explanation.
 void add_defaults(Lines& out, std::string_view option, std::string_view fallback) {
-  if (fallback.find(' ') != fallback.npos) return;
-  while (!fallback.empty()) {
-    add(out, "default", util::format("{} {}", option, util::take_until(fallback, ',')));
+  std::vector<std::string_view> values = util::split(fallback, ',');
+  for (std::string_view& value : values) {
+    if (value.starts_with(' ')) value.remove_prefix(1);
+    if (value.empty() || value.find(' ') != value.npos) return;
+  }
+  for (std::string_view value : values) {
+    add(out, "default", util::format("{} {}", option, value));
   }
 }
 

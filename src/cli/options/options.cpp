@@ -72,15 +72,19 @@ constexpr OptionRow kOptions[] = {
      "This is short for --exit-code busy=N. It cannot be combined with busy= of --exit-code."},
     {option(Opt::exit_code, "exit-code", "WHAT=N", "A DEPLOY FROM CI", kRun | kAcquire,
             {.group = Group::waiting,
-             .fallback = "busy=75,done=0,superseded=75,failures=75",
+             .fallback = "busy=75, done=0, superseded=75, failures=75, unavailable=69, denied=77, "
+                         "config=78",
              .demand = Demand::free}),
-     "exit with N for busy, done, superseded or failures",
+     "exit with N if the command did not run because of WHAT",
      "N is 0 to 255. Separate several by commas. If a caller has to know why the command did not "
      "run, choose codes that the command itself never returns. busy=N is for a busy lock "
      "(--nonblock, --wait and --max-queue), done=N for work that was done before (--once, "
      "--once-per and --once-within), superseded=N for a run that a newer one supersedes "
-     "(--supersede), and failures=N for failed runs that are not repeated (--max-failures). Do "
-     "not try again after superseded: the newer run does the work."},
+     "(--supersede), failures=N for failed runs that are not repeated (--max-failures), and "
+     "unavailable=N, denied=N and config=N replace 69, 77 and 78. Do not try again after "
+     "superseded: the newer run does the work. With config=0 or denied=0 the caller does not "
+     "notice that no run can work: rlock config and rlock doctor then say why. CALLERS in rlock(1) "
+     "says which codes mean something to other programs."},
     {option(Opt::shell_text, "", "TEXT", "COMING FROM FLOCK", kRun,
             {.group = Group::processes, .letter = 'c', .common = true, .demand = Demand::given}),
      "run TEXT with $SHELL (or /bin/sh, if it is not set) instead of a COMMAND",
@@ -532,9 +536,10 @@ constexpr PerCommandText kPerCommandTexts[] = {
      "from --json, as rlock-recipes(7) shows. The slot is a number from 1 to N that no other live "
      "holder has. This option cannot be combined with --shared, several servers or another "
      "--format."},
-    {{Opt::exit_code, kAcquire, "busy=75,superseded=75"},
-     "exit with N (0-255) for WHAT: busy or superseded; separate several by commas",
-     "busy applies to --nonblock, --wait and --max-queue, and superseded to --supersede."},
+    {{Opt::exit_code, kAcquire, "busy=75, superseded=75, unavailable=69, denied=77, config=78"},
+     "exit with N (0-255) if rlock did not acquire the lock because of WHAT",
+     "Separate several by commas. busy applies to --nonblock, --wait and --max-queue, and "
+     "superseded to --supersede. unavailable, denied and config replace 69, 77 and 78."},
     {{Opt::min_hold, kAcquire, "0"},
      "keep the lock for at least DUR, even if it is released sooner",
      "rlock status shows this cool-down, and force-unlock cancels it."},

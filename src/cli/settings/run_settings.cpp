@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "cli/options/values.hpp"
+#include "cli/output/console.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/settings/connect.hpp"
 #include "util/clock.hpp"
@@ -100,7 +101,10 @@ constexpr ExitCodeName kExitCodeNames[] = {
     {"superseded", &ExitCodes::superseded,
      [](const Choices& choices) { return choices.has(Opt::supersede); }, "--supersede"},
     {"failures", &ExitCodes::failures,
-     [](const Choices& choices) { return choices.has(Opt::max_failures); }, "--max-failures"}};
+     [](const Choices& choices) { return choices.has(Opt::max_failures); }, "--max-failures"},
+    {"unavailable", &ExitCodes::unavailable, [](const Choices&) { return true; }, ""},
+    {"denied", &ExitCodes::denied, [](const Choices&) { return true; }, ""},
+    {"config", &ExitCodes::config, [](const Choices&) { return true; }, ""}};
 
 // Sets the code of one `WHAT=N` of --exit-code.
 Status set_exit_code(ExitCodes& codes, std::string_view text, const Choices& choices) {
@@ -122,7 +126,8 @@ Status set_exit_code(ExitCodes& codes, std::string_view text, const Choices& cho
     return Done{};
   }
   return usage(
-      "--exit-code takes busy=N, done=N, superseded=N or failures=N, separated by commas, not " +
+      "--exit-code takes busy=N, done=N, superseded=N, failures=N, unavailable=N, denied=N or "
+      "config=N, separated by commas, not " +
       quoted_word(text));
 }
 
@@ -294,6 +299,24 @@ Status check_new_name(const lock::LockName& name, const Choices& choices) {
                "a part between slashes is empty, probably because a variable is empty or not set; "
                "correct the variable, or leave the slash out");
   }
+int ExitCodes::of(ErrorKind kind) const {
+  switch (kind) {
+    case ErrorKind::unavailable:
+      return unavailable;
+    case ErrorKind::denied:
+      return denied;
+    case ErrorKind::config:
+      return config;
+    default:
+      return exit_code(kind);
+  }
+}
+
+ExitCodes chosen_codes(const Choices& choices) {
+  const auto codes = exit_codes(choices);
+  return codes ? *codes : ExitCodes{};
+}
+
   // Two projects would take each other's work for their own.
   const auto once = chosen(choices);
   if (!once || !has_one_part_after_slash(text)) return Done{};

@@ -47,8 +47,17 @@ struct ExitCodes {
   int done = 0;
   int superseded = 75;
   int failures = 75;  // --max-failures
+  int unavailable = 69;
+  int denied = 77;
+  int config = 78;
+  // The code for an error because of which the command did not run.
+  int of(ErrorKind kind) const;
   bool operator==(const ExitCodes&) const = default;
 };
+
+// Those that --exit-code and -E choose, even if the other options are wrong; the default ones if
+// these are wrong.
+ExitCodes chosen_codes(const Choices& choices);
 
 struct WaitSettings {
   std::optional<Millis> wait{};  // nullopt: no limit; 0: do not wait
