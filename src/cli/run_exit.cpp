@@ -82,6 +82,26 @@ std::string missing_interpreter(const std::string& command) {
                       windows ? " and a CR behind it (the file has Windows line endings)" : "");
 }
 
+// Whether only a shell can run this: `VAR=1 backup`, `cd /srv`, or a line in quotes.
+bool is_shell_text(const std::vector<std::string>& argv) {
+  constexpr std::string_view kBuiltIn[] = {"cd",  "source", ".",     "export", "eval", "exec",
+                                           "set", "ulimit", "umask", "if",     "for",  "while"};
+  constexpr std::string_view kLetters =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+  const std::string& word = argv.front();
+  const size_t name = word.find_first_not_of(kLetters);
+  return (argv.size() == 1 && word.find(' ') != word.npos) ||
+         (name != word.npos && name > 0 && word[name] == '=') ||
+         std::find(std::begin(kBuiltIn), std::end(kBuiltIn), word) != std::end(kBuiltIn);
+}
+
+std::string shell_hint(const std::vector<std::string>& argv) {
+  if (!is_shell_text(argv)) return {};
+  return util::format(
+      "; rlock starts no shell: write -c {} instead of -- COMMAND",
+      util::printable(util::shell_quoted(util::shortened(util::joined(argv, " "), 200))));
+}
+
 // The exit code of the command, as a shell reports it.
 int own_code(const run::RunEnd& end) {
   if (end.exec_error != 0) return run::exec_exit_code(end.exec_error);
@@ -271,12 +291,11 @@ class EndText {
     const std::string lock = end.unreleased      ? ": " + unreleased_text(*end.unreleased)
                              : context_.unlocked ? " was not locked (--fail-open)"
                                                  : " was released";
-    return util::format("cannot run \"{}\": {}; {}{}",
-                        util::printable(context_.settings.plan.argv.front()),
-                        end.exec_error == run::kNoInterpreter
-                            ? missing_interpreter(context_.settings.plan.argv.front())
-                            : std::strerror(end.exec_error),
-                        lock_at(context_), lock);
+    const std::vector<std::string>& argv = context_.settings.plan.argv;
+    const bool exists = end.exec_error == run::kNoInterpreter;
+    return util::format("cannot run \"{}\": {}; {}{}{}", util::printable(argv.front()),
+                        exists ? missing_interpreter(argv.front()) : std::strerror(end.exec_error),
+                        lock_at(context_), lock, exists ? "" : shell_hint(argv));
   }
 
   std::string unprotected_text(const run::RunEnd& end) const {

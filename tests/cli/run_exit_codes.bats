@@ -72,6 +72,20 @@ load helpers/helpers
   RLOCK_PASSWORD=canary run -69 rlock run --exit-code "$codes" x -- sh -c 'exit 69'
 }
 
+@test "a command that only a shell can run is named, with -c" {
+  run -127 --separate-stderr rlock run x -- 'backup.sh --full'
+  says "rlock starts no shell: write -c 'backup.sh --full' instead of -- COMMAND"
+  run -127 --separate-stderr rlock run x -- LEVEL=1 backup.sh
+  says "write -c 'LEVEL=1 backup.sh' instead"
+  run -127 --separate-stderr rlock run x -- source env.sh
+  says "write -c 'source env.sh' instead"
+  run -127 --separate-stderr rlock run x -- no-such-command-here --full
+  says "no-such-command-here"
+  [[ $stderr != *"starts no shell"* ]] || fail "$stderr"
+  SHELL=/usr/sbin/nologin refuses 64 "SHELL is \"/usr/sbin/nologin\", which runs no command: set SHELL=/bin/sh" -- rlock run x -c 'touch started'
+  SHELL=/bin/false refuses 64 "SHELL" -- rlock run x -c 'touch started'
+}
+
 @test "exit 124: --max-run stops the command" {
   run -124 --separate-stderr rlock run --max-run 0.2 limited -- sleep 1000
   says limited

@@ -119,6 +119,10 @@ TEST_CASE("a mistake on the command line is refused with what may have been mean
       {{"acquire", "-x", "x"}, "a lock is exclusive unless"},
       {{"run", "--json", "x", "--", "true"}, "--event-log"},
       {{"--json", "run", "x", "--", "true"}, "--event-log"},
+      {{"run", "-w", "5", "min", "x", "--", "true"},
+       "-w 5 min: a duration contains no blank: write -w 5m, or put the NAME \"min\" before the "
+       "option"},
+      {{"close", "x", "--for", "2", "hours"}, "write --for 2h"},
       {{"run", "-w", "deploy", "--", "true"}, "--wait: not a duration: \"deploy\""},
       {{"run", "--timeout", "5", "x", "--", "true"}, "option of flock: write --wait"},
       {{"run", "-x", "x", "--", "true"}, "a lock is exclusive unless --shared or --slots"},

@@ -199,6 +199,30 @@ bool looks_like_value(const OptionRow& row, const std::string& word) {
   return !word.empty() && util::leading_digits(word) == word;
 }
 
+// The row of the option that takes the next word as its value: of `--wait`, and of `-nw`.
+const OptionRow* row_with_value(std::string_view option) {
+  return option.starts_with("--") ? find_option(option.substr(2)) : find_option(option.back());
+}
+
+// `-w 5 min`: the word behind the value would be the NAME of a lock.
+Status check_blank(std::string_view option, std::string_view value, std::string_view next) {
+  constexpr std::pair<std::string_view, std::string_view> kUnits[] = {
+      {"ms", "ms"},     {"s", "s"},   {"sec", "s"},  {"secs", "s"},  {"second", "s"},
+      {"seconds", "s"}, {"m", "m"},   {"min", "m"},  {"mins", "m"},  {"minute", "m"},
+      {"minutes", "m"}, {"h", "h"},   {"hour", "h"}, {"hours", "h"}, {"d", "d"},
+      {"day", "d"},     {"days", "d"}};
+  if (row_with_value(option)->kind() != ValueKind::duration) return Done{};
+  if (value.empty() || util::leading_digits(value) != value) return Done{};
+  for (const auto& [word, unit] : kUnits) {
+    if (next != word) continue;
+    return usage(util::format(
+        "{0} {1} {2}: a duration contains no blank: write {0} {1}{3}, or put the NAME {4} before "
+        "the option",
+        option, value, next, unit, quoted_word(next)));
+  }
+  return Done{};
+}
+
 // CLI11 takes the next word for the value of `--reason=` and of `--supersede`. But the value of
 // `--supersede` follows an equals sign, or is that of a flag: `--supersede 9` would take a lock
 // named "9".
@@ -219,7 +243,9 @@ Result<Words> separate_values(std::span<const std::string> words) {
     if (empty_value) out.emplace_back();
     if (optional != nullptr) out.emplace_back(kFlagValue);
     const bool value_follows = is_option(word) && word_count(word) == 2 && i + 1 < words.size();
-    if (value_follows) out.push_back(words[++i]);
+    if (!value_follows) continue;
+    out.push_back(words[++i]);
+    TRY_STATUS(check_blank(word, words[i], i + 1 < words.size() ? words[i + 1] : ""));
   }
   return out;
 }

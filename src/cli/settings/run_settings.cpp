@@ -199,13 +199,24 @@ Result<lock::LockName> name_of(const Invocation& invocation) {
   return parse_name(invocation.names.front(), invocation.choices);
 }
 
+// Whether this is the shell of an account that nobody may log in to.
+bool runs_nothing(std::string_view shell) {
+  const std::string_view name = shell.substr(shell.rfind('/') + 1);
+  return name == "nologin" || name == "false";
+}
+
 Result<std::vector<std::string>> command_of(const Invocation& invocation, Getenv getenv) {
   const auto& after = invocation.after_dashes;
   if (auto text = invocation.choices.last(Opt::shell_text)) {
     if (after) return usage("-c TEXT and a COMMAND cannot be used together");
     const char* shell = getenv("SHELL");
-    bool usable = shell != nullptr && *shell != '\0';
-    return std::vector<std::string>{usable ? shell : "/bin/sh", "-c", *text};
+    if (shell == nullptr || *shell == '\0') shell = "/bin/sh";
+    if (runs_nothing(shell)) {
+      return usage(util::format(
+          "-c: SHELL is {}, which runs no command: set SHELL=/bin/sh, or give a COMMAND after --",
+          quoted_word(shell)));
+    }
+    return std::vector<std::string>{shell, "-c", *text};
   }
   if (!after) return usage("no command given: " + std::string(kUsageLine));
   if (after->empty() || after->front().empty()) {
@@ -288,17 +299,6 @@ std::string ending_record(Record record, const std::string& why) {
 
 }  // namespace
 
-Status check_new_name(const lock::LockName& name, const Choices& choices) {
-  if (format_choice(choices) != redis::Format::native) return Done{};
-  const std::string& text = name.text();
-  if (is_blank(text)) return bad("lock name", text, "it is blank; is its variable set?");
-  if (is_quoted(text)) return bad("lock name", text, kRemoveQuotes);
-  TRY_STATUS(check_resolved("lock name", text));
-  if (has_empty_part(text)) {
-    return bad("lock name", text,
-               "a part between slashes is empty, probably because a variable is empty or not set; "
-               "correct the variable, or leave the slash out");
-  }
 int ExitCodes::of(ErrorKind kind) const {
   switch (kind) {
     case ErrorKind::unavailable:
@@ -317,6 +317,17 @@ ExitCodes chosen_codes(const Choices& choices) {
   return codes ? *codes : ExitCodes{};
 }
 
+Status check_new_name(const lock::LockName& name, const Choices& choices) {
+  if (format_choice(choices) != redis::Format::native) return Done{};
+  const std::string& text = name.text();
+  if (is_blank(text)) return bad("lock name", text, "it is blank; is its variable set?");
+  if (is_quoted(text)) return bad("lock name", text, kRemoveQuotes);
+  TRY_STATUS(check_resolved("lock name", text));
+  if (has_empty_part(text)) {
+    return bad("lock name", text,
+               "a part between slashes is empty, probably because a variable is empty or not set; "
+               "correct the variable, or leave the slash out");
+  }
   // Two projects would take each other's work for their own.
   const auto once = chosen(choices);
   if (!once || !has_one_part_after_slash(text)) return Done{};
