@@ -205,6 +205,33 @@ close_at() {
   run -1 closed deploy
 }
 
+# closed_by USER DUR: as if that user had closed the lock `deploy` for so long.
+closed_by() {
+  rlock close -q deploy --for "$2" --replace
+  local line
+  line=$(redis --raw hget 'rlock:{deploy}:who' '~closed')
+  redis hset 'rlock:{deploy}:who' '~closed' "${line//$(id -un)/$1}" >/dev/null
+}
+
+@test "close does not shorten the closure of another user without --replace, and closes the other names" {
+  closed_by alice 2h
+  rlock run other -- true
+  run -75 --separate-stderr rlock close deploy other --for 1h
+  says '"deploy" stays closed until' "by alice@$(hostname)" "add --replace"
+  [[ $output == 'closed "other" until '* ]] || fail "$output"
+  closed other
+  rlock open -q other
+  run -75 --separate-stderr rlock close -q '*' --for 1h
+  says '"deploy" stays closed until'
+  closed other
+  run -0 rlock close deploy --for 3h
+  closed_by alice 2h
+  run -0 rlock close deploy --for 1h --replace
+  # Everybody may shorten a closure of their own.
+  run -0 rlock close deploy --for 30m
+  rlock open -q deploy
+}
+
 @test "a quorum: a lock is closed at a majority, although two of five servers are down" {
   quorum 5
   rlock run job -- true

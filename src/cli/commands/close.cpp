@@ -18,6 +18,7 @@ namespace {
 struct ClosureSettings {
   Selection locks{};
   std::optional<Millis> length{};  // nullopt: open the lock
+  bool may_shorten = false;        // a closure of somebody else, too
   std::string note{};
 };
 
@@ -51,6 +52,7 @@ Result<ClosureSettings> closure_settings(const Invocation& invocation) {
         util::format("no lock name given: rlock {} NAME...", row_of(invocation.command).name));
   }
   TRY(settings.note, note_of(invocation.choices));
+  settings.may_shorten = invocation.choices.has(Opt::replace);
   return settings;
 }
 
@@ -107,11 +109,28 @@ Error not_closed(Error error, const lock::LockName& name, const Session& session
   return error;
 }
 
+// Whether another user, or a user of another host, closed the lock.
+bool is_of_another(const lock::Closure& closure) {
+  const Record theirs = decode_record(closure.record), own = own_record();
+  return theirs.user != own.user || theirs.host != own.host;
+}
+
+// Refuses to end somebody else's closure earlier.
+Status check_shortening(const lock::Snapshot& lock, const lock::LockName& name,
+                        const ClosureSettings& settings) {
+  if (!lock.closure || settings.may_shorten || !is_of_another(*lock.closure)) return Done{};
+  if (lock.now.ms + settings.length->count() >= lock.closure->until.ms) return Done{};
+  return Error{ErrorKind::busy,
+               util::format("{} stays {}; to let it open sooner, add --replace",
+                            in_quotes(name.text()), closure_phrase(*lock.closure))};
+}
+
 Status set_closure(ClosureResult& result, Session& session, const ClosureSettings& settings) {
   TRY(result.before, inspect_holders(session, result.name));
   const lock::Snapshot& seen = result.before;
   result.after = seen;
   if (!settings.length && !seen.closure) return Done{};
+  if (settings.length) TRY_STATUS(check_shortening(seen, result.name, settings));
   lock::ClosureCall call{result.name};
   util::SystemRandom random;
   if (settings.length) call.id = result.id = util::random_hex(random);

@@ -137,11 +137,14 @@ constexpr CommandRow kCommands[] = {
      "their positions. New runs join the queue, or are refused if they do not wait. rlock run has "
      "an option that lets a run acquire a closed lock.\n"
      "NAME may be a pattern, as for status. A pattern closes the locks that exist now. If a lock "
-     "is already closed, the new time and reason replace the old ones.\n"
+     "is already closed, the new time and reason replace the old ones. If another user, or a user "
+     "of "
+     "another host, has closed it for longer, it stays as it is, unless you give --replace.\n"
      "rlock stores the closure on the server only. If the server loses it, the lock is open.\n"
      "Exit status: 0. 64 without --for or --until, or if no lock matches a pattern: then nothing "
-     "was closed. 69 if no server answered: the lock may be closed. 75 if a run still holds the "
-     "lock when --wait expires, or if someone else closed or opened it at the same moment.",
+     "was closed. 69 if the server did not answer or is not ready: the message says whether the "
+     "lock may be closed. 75 if a run still holds the lock when --wait expires, if someone else "
+     "closed or opened it at the same moment, or if someone else has closed it for longer.",
      "rlock close shop/deploy --for 2h --reason 'database upgrade'\n"
      "rlock close 'shop/*' --until 18:00\n"
      "rlock close shop/db --for 2h -w 10m && ./upgrade; rlock open shop/db"},

@@ -363,6 +363,10 @@ constexpr OptionRow kOptions[] = {
      "open the lock again at TIME: 18:00, 2026-11-24T06:00 or, in UTC, 2026-11-24T06:00:00Z",
      "A time without a date means its next occurrence. A time without Z is local. The lock can "
      "stay closed for at most 30 days."},
+    {option(Opt::replace, "replace", "", "FREEZE OF AN ENVIRONMENT", kClose),
+     "shorten a closure of another user or host, too",
+     "Without this option rlock leaves a closure that would end sooner as it is, if another user "
+     "or a user of another host closed the lock, and exits with 75. Ask them first."},
     {option(Opt::reason, "reason", "TEXT", "FREEZE OF AN ENVIRONMENT",
             kRun | kAcquire | kQueue | kForce | kClose | kOpen,
             {.group = Group::output, .common = true, .in_file = true, .demand = Demand::free}),

@@ -103,6 +103,7 @@ enum class Opt : uint8_t {
   critical,
   closed_for,
   until,
+  replace,
   reason,
   url,
   user,
