@@ -217,6 +217,8 @@ void RunObserver::transient_error(const Error& error) {
   last_error_ = std::move(text);
   if (live_) {
     redraw();
+  } else if (std::exchange(unexplained_, false)) {
+    print_or_queue(outage_text());
   } else if (news && verbosity_ == Verbosity::verbose) {
     print_or_queue(naming(name_.text(), "retrying: " + *last_error_));
   }
@@ -283,12 +285,14 @@ void RunObserver::report_outage_if_due() {
   const TimePoint now = BootClock::now();
   if (!outage_reports_ || !outage_reports_->due(now) || give_up_at_ - now <= kShortWait) return;
   outage_reported_ = true;
+  unexplained_ = !last_error_;
   print_or_queue(outage_text());
 }
 
 // Call when the server has answered.
 void RunObserver::end_outage() {
   last_error_.reset();
+  unexplained_ = false;
   give_up_at_ = TimePoint::max();
   if (outage_reports_) outage_reports_.emplace(kShortWait);
 }

@@ -168,6 +168,7 @@ class RunObserver final : public run::Observer {
   std::optional<WaitingReports> outage_reports_;
   TimePoint give_up_at_ = TimePoint::max();  // unless the server answers
   bool outage_reported_ = false;
+  bool unexplained_ = false;  // it was reported before its cause was known
   // Questions that a waiter asks over the connection of its wait, between two requests, on the main
   // thread. A question ends early if a signal comes (`signal_fd_` is readable), and when the wait
   // ends.

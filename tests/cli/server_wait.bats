@@ -54,6 +54,14 @@ all_end_with() {
   done
 }
 
+@test "a run that waits for a server says why it does not answer, as soon as that is known, and once" {
+  port=$(open_port "$SERVER")
+  run -69 --separate-stderr rlock run -w 4500ms --connect-timeout 1500ms -u "rediss://127.0.0.1:$port" shop/job -- touch started
+  [ "${#stderr_lines[@]}" -eq 3 ] || fail "$stderr"
+  [[ ${stderr_lines[0]} == *"127.0.0.1:$port has not answered so far" ]] || fail "$stderr"
+  [[ ${stderr_lines[1]} == *'waiting for "shop/job", for another '*'connected, but no TLS handshake; is this a port without TLS?'* ]] || fail "$stderr"
+}
+
 @test "after a short outage one of twenty hosts with -n runs the job" {
   away
   hosts 20 -n --connect-timeout 1m --once-per day
