@@ -129,6 +129,15 @@ value() { rlock metrics "$2" | sed -n "s/^$1{name=\"$2\"} //p"; }
   run -2 rlock check checked --max-held 0.001 --critical
 }
 
+@test "check -q prints nothing if all is well, and check names a known lock with a similar name" {
+  rlock run shop/nightly -- true
+  quietly rlock check -q shop/nightly --within 26h
+  run -2 rlock check -q shop/nightly --within 0.001
+  [[ $output == 'RLOCK CRITICAL - "shop/nightly": no run has succeeded'* ]] || fail "$output"
+  run -3 rlock check shop/nihgtly
+  [[ $output == *'"shop/nihgtly": never held, or not within 30 days; did you mean "shop/nightly"?' ]] || fail "$output"
+}
+
 @test "check compares the number and age of waiters with its limits" {
   hold waited-for
   queue_up waited-for

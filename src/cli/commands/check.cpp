@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "cli/commands/commands.hpp"
+#include "cli/near_name.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
@@ -160,11 +161,13 @@ Result<Report> check_command(const Invocation& invocation) {
   const std::string name = in_quotes(lock.name) + ": ";
   if (!is_known(lock)) {
     // If a job must succeed in time, and its timer never started it, that is an outage.
-    return print_verdict(settings.within ? Verdict::critical : Verdict::unknown,
-                         name + "never held, or not within 30 days");
+    return print_verdict(
+        settings.within ? Verdict::critical : Verdict::unknown,
+        name + "never held, or not within 30 days" + near_name_hint(session, settings.name));
   }
   const Findings findings = findings_of(settings, *lock.snapshot);
   const bool well = findings.verdict == Verdict::ok;
+  if (well && invocation.choices.has(Opt::quiet)) return Report{};
   return print_verdict(findings.verdict, name + (well ? summary(lock) : findings.text),
                        performance(settings, *lock.snapshot));
 }

@@ -609,6 +609,7 @@ constexpr PerCommandText kPerCommandTexts[] = {
      "free text that rlock history prints, at most 200 bytes",
      "Say why you open the lock before its time."},
     {{Opt::quiet, kStatus}, "print nothing: the exit code shows whether NAME is held"},
+    {{Opt::quiet, kCheck}, "print nothing if all is well"},
     {{Opt::quiet, kRun}, "print only errors, and nothing for a skipped run"},
 };
 
