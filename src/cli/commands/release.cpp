@@ -25,7 +25,7 @@ std::string how_ended(const lock::ReleaseReply& reply) {
     case lock::OwnerEnd::unknown:
       break;
   }
-  return "its lease has expired, or it never held the lock";
+  return "its lease has expired, the server has lost it, or it never held the lock";
 }
 
 // Refuses, because the run's command would keep running next to the next holder.

@@ -92,7 +92,8 @@ std::string how_lost(const lock::Lost& lost, const std::optional<lock::PutBack>&
         put_back->token.value);
   }
   bool ended = lost.how == lock::LostHow::expired || lost.how == lock::LostHow::deleted;
-  if (ended && (!put_back || lost.by)) return "its lease has expired, or it never held the lock";
+  if (ended && (!put_back || lost.by))
+    return "its lease has expired, the server has lost it, or it never held the lock";
   return lost_phrase(lost);
 }
 
