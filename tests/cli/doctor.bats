@@ -52,7 +52,7 @@ advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | 
     [[ $(jq -r ".${form/=/_}.detail" <<<"$output") == "$works"* ]] || fail "$form: $output"
   done
   run -0 strace -qq -o /dev/null -e trace=clone -e inject=clone:error=ENOSYS rlock doctor
-  [[ $output == *"this host"*"ok    contain "*"cannot contain the command: "*"not implemented"*"ok    contain user "*"in a user namespace: "* ]] ||
+  [[ $output == *"this host"*"no    contain "*"cannot contain the command: "*"not implemented"*"no    contain user "*"in a user namespace: "* ]] ||
     fail "$output"
 }
 

@@ -31,7 +31,7 @@ constexpr int kFailed = 1;
 using Json = nlohmann::ordered_json;
 
 std::string_view grade_text(Grade grade) {
-  return util::to_string<Grade::fail>(grade, {"ok", "warn", "fail"});
+  return util::to_string<Grade::fail>(grade, {"ok", "no", "warn", "fail"});
 }
 
 Json check_json(const Check& check) {
@@ -49,11 +49,11 @@ std::string check_line(const Check& check) {
   return line;
 }
 
-// Never a failure, because few runs need containment.
+// Neither a failure nor a warning, because few runs need containment.
 Check contain_check(run::Contain how) {
   const bool as_user = how == run::Contain::as_user;
   auto contained = run::try_to_contain(how);
-  return {as_user ? "contain user" : "contain", Grade::ok,
+  return {as_user ? "contain user" : "contain", contained ? Grade::ok : Grade::no,
           contained
               ? util::format("rlock run --contain{} works on this host", as_user ? "=user" : "")
               : contained.error().text};

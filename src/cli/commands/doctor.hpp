@@ -10,7 +10,8 @@
 // The checks of `rlock doctor`: whether a server is suitable for locks.
 namespace rlock::cli {
 
-enum class Grade { ok, warn, fail };
+// no: something that only runs with a certain option need does not work.
+enum class Grade { ok, no, warn, fail };
 
 struct Check {
   std::string name;

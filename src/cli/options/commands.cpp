@@ -204,7 +204,8 @@ constexpr CommandRow kCommands[] = {
     {{CommandId::doctor, Purpose::set_up, "doctor", "doctor [options]",
       "check whether the server can hold locks safely"},
      "Checks each server of the URL. For each check it prints ok, warn or fail, and what to do "
-     "about it. The checks are: whether the server answers, its version, whether this user may run "
+     "about it, or no if an option does not work on this host. The checks are: whether the server "
+     "answers, its version, whether this user may run "
      "the commands that rlock needs (with the smallest ACL rule that works), the server's role, "
      "its eviction policy, what a restart loses, its clock compared with this host's, the round "
      "trip, whether the connection is encrypted, and whether the servers of a quorum are all "
