@@ -31,9 +31,9 @@ void flatten(const redisReply& reply, Words& words) {
 
 // `CONFIG GET`, `PING`.
 std::string command_name(const Words& words) {
-  constexpr std::string_view kContainers[] = {"CONFIG", "CLUSTER", "SENTINEL"};
-  const bool two = std::find(std::begin(kContainers), std::end(kContainers), words.front()) !=
-                   std::end(kContainers);
+  constexpr std::string_view kContainers[] = {"CONFIG", "CLUSTER", "SENTINEL", "INFO"};
+  const bool two = words.size() > 1 && std::find(std::begin(kContainers), std::end(kContainers),
+                                                 words.front()) != std::end(kContainers);
   return two ? words[0] + " " + words[1] : words[0];
 }
 
@@ -132,6 +132,7 @@ class ServerExaminer {
       report_.contact_error = std::move(why);
       return std::move(report_);
     }
+    read_neighbours();
     report_.fsync = configured("appendfsync");
     report_.save = configured("save");
     if (report_.use.kind == ServerKind::quorum_member) try_membership();
@@ -174,6 +175,36 @@ class ServerExaminer {
     }
     std::sort(took.begin(), took.end());
     report_.round_trip = took[kTimes / 2];
+  }
+
+  // What other programs do with the database. Reads only some of its keys, because there may be
+  // millions.
+  void read_neighbours() {
+    if (auto info = ask({"INFO", "commandstats"}); info && !info->empty()) {
+      const InfoFields stats = read_info(info->front());
+      for (const char* command : {"cmdstat_flushdb", "cmdstat_flushall"}) {
+        const std::string field = info_field(stats, command);  // `calls=2,usec=…`
+        std::string_view rest = field;
+        util::take_until(rest, '=');
+        report_.flushes += util::parse_number<uint64_t>(util::leading_digits(rest)).value_or(0);
+      }
+    }
+    auto keys = ask({"SCAN", "0", "COUNT", "1000"});
+    if (!keys || keys->empty()) return;
+    const auto other = std::find_if(keys->begin() + 1, keys->end(),
+                                    [&](const std::string& key) { return !is_of_a_lock(key); });
+    if (other != keys->end()) report_.other_key = *other;
+  }
+
+  // Whether a key has this prefix, or belongs to a lock of another one: `rlock:{nightly}:meta`.
+  bool is_of_a_lock(std::string_view key) const {
+    constexpr std::string_view kEnds[] = {"holders", "limits",   "queue",   "alive", "who",
+                                          "meta",    "released", "history", "once"};
+    const size_t end = key.rfind("}:");
+    const bool tagged = end != key.npos && key.find('{') < end;
+    return key.starts_with(report_.use.prefix) ||
+           (tagged &&
+            std::find(std::begin(kEnds), std::end(kEnds), key.substr(end + 2)) != std::end(kEnds));
   }
 
   // Connects as a run does.

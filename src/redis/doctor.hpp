@@ -55,8 +55,10 @@ struct ServerReport {
   std::optional<Error> blocking_error;        // why waiters cannot block there
   std::optional<bool> atomic;                 // whether scripts run one after the other
   std::optional<Error> atomic_error;          // why that is unknown
-  bool single_database = false;               // SELECT has no effect
-  std::optional<Error> databases_error;       // why that is unknown
+  uint64_t flushes = 0;                   // calls of FLUSHDB and FLUSHALL since the server started
+  std::string other_key{};                // a key in the database that no rlock wrote
+  bool single_database = false;           // SELECT has no effect
+  std::optional<Error> databases_error;   // why that is unknown
   std::optional<Error> membership_error;  // Cause::not_counted, or why it is unknown if it counts
   std::vector<std::string> moving_slots;  // of a cluster's node: `93 to another node`
   std::vector<ReplicaReport> replicas;    // if --replicas needs them

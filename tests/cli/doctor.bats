@@ -19,12 +19,26 @@ advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | 
   [[ $output != *" warn "* && $output != *" fail "* ]] || fail "$output"
   [ -z "$stderr" ]
   [ "$(rlock doctor --json | jq -r '[.servers[0].checks[].check] | join(",")')" = \
-    "reachable,version,form,commands,scripts,waiting,role,eviction,persistence,clock,round trip,tls" ]
+    "reachable,version,form,commands,scripts,waiting,role,eviction,persistence,neighbours,clock,round trip,tls" ]
   [ "$(rlock doctor --json | jq '[.servers[0].checks[] | select(.check != "version") | select(.state != "ok" or .advice != null)] | length')" -eq 0 ]
   [ "$(redis dbsize)" -eq 0 ]
   run -0 rlock doctor -q
   [ "$(rlock doctor -q --json | jq -r .url_place)" = RLOCK_URL ]
   [ "$(grep -E '^  (ok|warn|fail) ' <<<"$output" | grep -cv ' version ')" -eq 0 ]
+}
+
+@test "keys of another program, and calls of FLUSHDB, are a warning; keys of another prefix are none" {
+  own
+  rlock --prefix team: run lock -- true
+  [ "$(advice neighbours)" = null ]
+  redis set session:7 x >/dev/null
+  [[ $(advice neighbours) == "a FLUSHDB frees every lock: give rlock a database of its own" ]]
+  run -0 rlock doctor
+  [[ $output == *'warn  neighbours '*'another program has keys in this database, such as "session:7"'* ]] || fail "$output"
+  redis del session:7 >/dev/null
+  redis flushdb >/dev/null
+  run -0 rlock doctor
+  [[ $output == *'warn  neighbours '*'FLUSHDB or FLUSHALL was called once since the server started'* ]] || fail "$output"
 }
 
 @test "the doctor says which password it used" {

@@ -387,6 +387,27 @@ MaybeFinding persistence(const ServerReport& report) {
       advice);
 }
 
+// A FLUSHDB, which programs with keys of their own use, frees every lock of the database.
+MaybeFinding neighbours(const ServerReport& report) {
+  std::string text;
+  if (report.flushes > 0) {
+    text = util::format("FLUSHDB or FLUSHALL was called {} since the server started",
+                        report.flushes == 1 ? "once" : util::format("{} times", report.flushes));
+  }
+  if (!report.other_key.empty()) {
+    text +=
+        util::format("{}another program has keys in this database, such as {}",
+                     text.empty() ? "" : "; ", in_quotes(util::shortened(report.other_key, 60)));
+  }
+  if (text.empty() && failure_of(report.failures, "INFO commandstats") != nullptr) {
+    return std::nullopt;
+  }
+  if (text.empty()) return ok("no other program has been seen in this database");
+  const bool cluster = report.use.kind == ServerKind::cluster_node;
+  return warn(text, util::format("a FLUSHDB frees every lock: give rlock a {} of its own",
+                                 cluster ? "cluster" : "database"));
+}
+
 MaybeFinding clock(const ServerReport& report) {
   constexpr Millis kFar{1'000};
   if (!report.clock_ahead) return unreported("its time");
@@ -472,6 +493,7 @@ constexpr Row<ServerReport> kServerRows[] = {{"reachable", reachable},
                                              {"moving slots", moving_slots, "CLUSTER NODES"},
                                              {"eviction", eviction, "INFO"},
                                              {"persistence", persistence, "INFO"},
+                                             {"neighbours", neighbours},
                                              {"clock", clock, "TIME"},
                                              {"round trip", round_trip},
                                              {"tls", encryption},

@@ -207,8 +207,9 @@ constexpr CommandRow kCommands[] = {
      "about it, or no if an option does not work on this host. The checks are: whether the server "
      "answers, its version, whether this user may run "
      "the commands that rlock needs (with the smallest ACL rule that works), the server's role, "
-     "its eviction policy, what a restart loses, its clock compared with this host's, the round "
-     "trip, whether the connection is encrypted, and whether the servers of a quorum are all "
+     "its eviction policy, what a restart loses, whether other programs use the database, its "
+     "clock compared with this host's, the round trip, whether the connection is encrypted, and "
+     "whether the servers of a quorum are all "
      "different. doctor writes only keys of its own, and removes them.\n"
      "Exit status: 0, even with warnings. 1 if a check failed, with --strict for a warning too. 64 "
      "wrong usage, 78 configuration error.",
