@@ -105,7 +105,7 @@ int dispatch(const std::vector<std::string>& words) {
 }
 
 int run_program(int argc, char** argv) {
-  run::open_standard_descriptors();
+  if (auto opened = run::open_standard_descriptors(); !opened) return print_error(opened.error());
   run::make_children_waitable();
   try {
     const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);

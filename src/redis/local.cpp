@@ -208,7 +208,7 @@ Result<pid_t> start_local_process(const std::string& program, const std::string&
   if (pipe2(ends, O_CLOEXEC) != 0) return cannot_start(program, errno);
   Fd reading(ends[0]);
   Fd writing(ends[1]);
-  Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  Fd null(util::open_null());
   if (!null) return cannot_start(program, errno);
 
   std::vector<char*> argv{const_cast<char*>(program.c_str())};

@@ -45,12 +45,13 @@ void block(int signal, sigset_t& blocked, sigset_t& watched) {
 
 }  // namespace
 
-void open_standard_descriptors() {
+Status open_standard_descriptors() {
   for (int fd = 0; fd <= 2; ++fd) {
     if (fcntl(fd, F_GETFD) >= 0) continue;
     // The lowest free number is `fd` itself, because all lower ones are open.
-    if (open("/dev/null", O_RDWR | O_CLOEXEC) < 0) return;
+    if (util::open_null() < 0) return util::system_error("cannot open a standard descriptor");
   }
+  return Done{};
 }
 
 void make_children_waitable() {

@@ -13,10 +13,10 @@
 
 namespace rlock::run {
 
-// Opens /dev/null on each of fds 0-2 that is closed, so that no socket of rlock becomes one of
+// Opens /dev/null on each of fds 0-2 that is closed, so that no descriptor of rlock becomes one of
 // them. Call it first in main(). The command does not inherit these descriptors: they are
-// close-on-exec.
-void open_standard_descriptors();
+// close-on-exec. ErrorKind::system if the kernel refuses them.
+Status open_standard_descriptors();
 
 // Sets SIGCHLD to its default, because cron may start rlock with SIGCHLD ignored, and then the
 // kernel would not keep the status of a child. The command gets SIGCHLD as the caller had it. Call

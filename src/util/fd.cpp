@@ -20,6 +20,11 @@ void Fd::reset(int fd) noexcept {
   fd_ = fd;
 }
 
+int open_null() noexcept {
+  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  return null >= 0 ? null : open("/", O_PATH | O_CLOEXEC);
+}
+
 Result<std::string> read_to_end(const Fd& file, size_t most) {
   std::string text;
   char buffer[4096];

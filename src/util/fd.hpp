@@ -32,6 +32,9 @@ class Fd {
   int fd_ = -1;
 };
 
+// Opens /dev/null, or / if there is none: a descriptor that takes up a number. -1 with errno.
+int open_null() noexcept;
+
 // Reads up to the end of the file. ErrorKind::system if that fails or the file has more than `most`
 // bytes; the text says why, without the name of the file.
 Result<std::string> read_to_end(const Fd& file, size_t most);

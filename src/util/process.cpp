@@ -277,7 +277,7 @@ bool ProcessHandle::ended() const {
 }
 
 void close_inherited_descriptors() {
-  Fd null(open("/dev/null", O_RDWR | O_CLOEXEC));
+  Fd null(open_null());
   for (int fd : {0, 1}) {
     if (null) dup3(null.get(), fd, O_CLOEXEC);
   }

@@ -185,7 +185,7 @@ bool filter_allows(void (*tried)() noexcept) noexcept;
 Error system_error(std::string_view what, int error = errno);
 
 // Closes the descriptors that were inherited through exec, which are not close-on-exec, except fd
-// 2; fds 0 and 1 become /dev/null. [docs/SUPERVISION.md, "Inherited state"]
+// 2; fds 0 and 1 become open_null(). [docs/SUPERVISION.md, "Inherited state"]
 void close_inherited_descriptors();
 
 // Closes every descriptor from `first` on. Async-signal-safe.

@@ -6,8 +6,10 @@ import signal
 import subprocess
 import time
 
-from support import PATIENCE, PROBE, RLOCK, Case, note, send, until
+from support import PATIENCE, PROBE, RLOCK, STRACE, Case, needs_root, note, send, until
 
+NO_DEV_NULL = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /dev; exec "$@"', "sh"]
+CLOSED = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh"]
 PROMISED = 0.05  # seconds until what the command has closed is closed; measured, and printed
 
 
@@ -36,6 +38,13 @@ class Inherit(Case):
 
     def test_what_the_command_closes(self):
         """It closes stdin, stdout and fd 9: writer, reader and flock are free, while rlock goes on."""
+        self.close_within()
+
+    def test_what_the_command_closes_without_dev_null(self):
+        needs_root(*NO_DEV_NULL, "true")
+        self.close_within(NO_DEV_NULL)
+
+    def close_within(self, before=()):
         reader, out = os.pipe()
         into, writer = os.pipe()
         lock = os.open("lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
@@ -43,7 +52,7 @@ class Inherit(Case):
         fcntl.flock(theirs, fcntl.LOCK_EX)
         script = "exec 9>&-; exec <&-; echo closed; exec >&-; exec sleep 1000"
         as_nine = ["sh", "-c", f"exec 9<&{theirs} {theirs}<&-; exec \"$@\"", "sh"]
-        holder = self.start([*as_nine, RLOCK, "run", "closing", "--", "sh", "-c", script],
+        holder = self.start([*before, *as_nine, RLOCK, "run", "closing", "--", "sh", "-c", script],
                             stdin=into, stdout=out, pass_fds=[theirs])
         for fd in out, into, theirs:
             os.close(fd)
@@ -60,6 +69,20 @@ class Inherit(Case):
         self.assert_ends(holder, -signal.SIGTERM)
         for fd in reader, writer, lock:
             os.close(fd)
+
+    def test_closed_descriptors_without_dev_null(self):
+        """The run ends with its command, as its pipes have no number below 3."""
+        needs_root(*NO_DEV_NULL, "true")
+        got = self.run_program([*NO_DEV_NULL, *CLOSED, RLOCK, "run", "nowhere", "--", "sh", "-c", "exit 5"])
+        self.assertEqual(got.returncode, 5)
+        self.assert_nothing_left("nowhere")
+
+    def test_closed_descriptors_that_cannot_be_opened(self):
+        refused = [*STRACE, "-P", "/dev/null", "-P", "/", "-e", "inject=openat:error=ENFILE"]
+        needs_root(*refused, "true")
+        got = self.run_program([*refused, *CLOSED, RLOCK, "run", "nowhere", "--", "touch", "ran"])
+        self.assertEqual(got.returncode, 71)
+        self.assertFalse(os.path.exists("ran"))
 
     def test_signals_of_the_caller(self):
         """Mask and dispositions are the caller's, and the exit code is kept although CHLD is ignored."""

@@ -68,7 +68,9 @@ struct SpawnActions {
 // killed.
 int spawn(const std::string& command, int out, pid_t& pid) {
   SpawnActions actions;
-  posix_spawn_file_actions_addopen(&actions.files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  const util::Fd null(util::open_null());
+  if (!null) return errno;
+  posix_spawn_file_actions_adddup2(&actions.files, null.get(), STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions.files, out, STDOUT_FILENO);
   sigset_t none;
   sigset_t all;
