@@ -290,6 +290,11 @@ void close_all_from(unsigned first) noexcept {
   for (int fd = static_cast<int>(first); fd < highest_tried(); ++fd) close(fd);
 }
 
+bool may_adopt_orphans() noexcept {
+  int adopts = 0;
+  return prctl(PR_GET_CHILD_SUBREAPER, &adopts) == 0 && prctl(PR_SET_CHILD_SUBREAPER, adopts) == 0;
+}
+
 bool ask_guards_for_exemption() noexcept {
   pid_t pid = getppid();
   int restarts = 0;

@@ -191,6 +191,10 @@ void close_inherited_descriptors();
 // Closes every descriptor from `first` on. Async-signal-safe.
 void close_all_from(unsigned first) noexcept;
 
+// Whether this process may become the parent of orphans, which a seccomp filter or a sandbox may
+// refuse. Changes nothing.
+bool may_adopt_orphans() noexcept;
+
 // The process name of a guard, which neither `pkill rlock` nor `pkill -f` with the command line
 // matches. At most 15 characters, the limit of PR_SET_NAME.
 inline constexpr char kGuardName[] = "lease-guard";

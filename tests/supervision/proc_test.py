@@ -4,6 +4,7 @@ import signal
 from support import RLOCK, STRACE, Case, child_of, gone, needs_root, pid_in, read, send, until
 from terminal import Terminal
 
+NO_ORPHANS = [*STRACE, "-e", "trace=prctl", "-e", "inject=prctl:error=EPERM"]
 REFUSED = [*STRACE, "-P", "/proc", "-e", "trace=openat", "-e", "inject=openat:error=ENFILE"]
 MISSING = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /proc; exec "$@"', "sh"]
 OTHER_NAMESPACE = ["unshare", "-pf", "--kill-child"]
@@ -29,6 +30,17 @@ class Proc(Case):
         got = self.run_program([*OTHER_NAMESPACE, RLOCK, "run", "--contain", "warned", "--", "true"])
         self.assertEqual((got.returncode, got.stderr), (0, ""), got)
         self.assertEqual(self.run_program([RLOCK, "run", "warned", "--", "true"]).stderr, "")
+
+    def test_warns_of_lost_orphans(self):
+        """A sandbox refuses what makes rlock and its guard the parents of orphans; where the kernel ends all it does not matter."""
+        needs_root(*NO_ORPHANS, "true")
+        got = self.run_program([*NO_ORPHANS, RLOCK, "run", "warned", "--", "true"])
+        warning = r'^rlock: warning: "warned": .*PR_SET_CHILD_SUBREAPER: .* may outlive the lease; rlock doctor checks this host\n$'
+        self.assertRegex(got.stderr, warning, got)
+        got = self.run_program([*NO_ORPHANS, RLOCK, "run", "--contain", "warned", "--", "true"])
+        self.assertEqual((got.returncode, got.stderr), (0, ""), got)
+        got = self.run_program([*NO_ORPHANS, RLOCK, "doctor"])
+        self.assertRegex(got.stdout, r"(?m)^ *warn +proc .*PR_SET_CHILD_SUBREAPER\n *-> allow it", got)
 
     def test_refused_to_rlock(self):
         """The command is ended in time all the same."""

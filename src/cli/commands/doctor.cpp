@@ -60,10 +60,15 @@ Check contain_check(run::Contain how) {
 }
 
 Check proc_check() {
-  if (util::proc_is_ours()) return {"proc", Grade::ok, "/proc shows the processes of a command"};
-  return {"proc", Grade::warn, "/proc is not mounted, or does not show this process",
-          "mount /proc: without it, what a command starts in a session of its own may outlive the "
-          "lease"};
+  const bool seen = util::proc_is_ours();
+  if (seen && util::may_adopt_orphans())
+    return {"proc", Grade::ok, "/proc shows the processes of a command"};
+  return {"proc", Grade::warn,
+          seen ? "the kernel refuses PR_SET_CHILD_SUBREAPER"
+               : "/proc is not mounted, or does not show this process",
+          util::format("{}: without it, what a command starts in a session of its own may outlive "
+                       "the lease",
+                       seen ? "allow it in the seccomp filter or sandbox" : "mount /proc")};
 }
 
 // Whether another user owns the password file. That user decides how rlock logs in. Never a

@@ -29,13 +29,17 @@ std::optional<EventLog> open_log(const RunSettings& settings, const Session& ses
   return std::nullopt;
 }
 
-// Only /proc shows processes that left the command's group. The kernel kills contained processes.
-void warn_without_proc(const run::Plan& plan) {
-  if (plan.contain != run::Contain::no || util::proc_is_ours()) return;
+// Only /proc shows processes that left the command's group, and only as the parent of orphans can
+// rlock find them there. The kernel kills contained processes.
+void warn_of_escapes(const run::Plan& plan) {
+  const bool seen = util::proc_is_ours();
+  if (plan.contain != run::Contain::no || (seen && util::may_adopt_orphans())) return;
   print_message(util::format(
-      "warning: {}: /proc is not mounted, or does not show this process: what the command starts "
-      "in a session of its own may outlive the lease; rlock doctor checks this host",
-      in_quotes(plan.claim.name.text())));
+      "warning: {}: {}: what the command starts in a session of its own may outlive the lease; "
+      "rlock doctor checks this host",
+      in_quotes(plan.claim.name.text()),
+      seen ? "the kernel refuses PR_SET_CHILD_SUBREAPER"
+           : "/proc is not mounted, or does not show this process"));
 }
 
 // Finds out what a server that remembers the grant of `token` knows about the time after it.
@@ -203,7 +207,7 @@ Result<Report> run_command(const Invocation& invocation) {
   print_warnings(settings.warnings, choices);
   TRY(auto session, Session::open(choices));
   TRY_STATUS(session.check(settings.plan.claim));
-  warn_without_proc(settings.plan);
+  warn_of_escapes(settings.plan);
   auto log = open_log(settings, session);
   TRY(auto signals, run::Signals::take());
   return Report{
