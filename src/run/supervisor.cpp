@@ -422,9 +422,11 @@ class Supervisor {
     result_.exec_error = std::max(state_.exec_error.load(), 0);
     result_.started = state_.command != 0 && state_.exec_error == 0 && state_.ran;
     result_.end = command_end();
-    if (cause_ || state_.killed_by() != 0 || std::holds_alternative<Signaled>(result_.end)) {
-      terminal_.restore_after(guard_->command());
-    }
+    const bool stopped =
+        cause_ || state_.killed_by() != 0 || std::holds_alternative<Signaled>(result_.end);
+    // A contained shell cannot give the terminal back: rlock's group is outside its namespace.
+    if (stopped || is_contained()) terminal_.take_back(guard_->command());
+    if (stopped) terminal_.restore_modes();
     if (cause_ && !keeps_end(*cause_)) result_.ended_for = cause_;
     if (state_.exempted.size() > 0) context_.observer.exempted(describe(state_.exempted));
     const bool gave_up = stage_ == Stage::gave_up;

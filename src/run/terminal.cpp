@@ -97,11 +97,14 @@ void Terminal::stop_with(pid_t command) const {
   kill(-group, SIGCONT);
 }
 
-void Terminal::restore_after(pid_t command_group) {
+void Terminal::take_back(pid_t command_group) const {
   if (!exists()) return;
   const pid_t group = foreground();
   const bool left_dead = was_ours_ && group > 1 && kill(-group, 0) != 0 && errno == ESRCH;
   if ((command_group > 0 && group == command_group) || left_dead) give_to(getpgrp());
+}
+
+void Terminal::restore_modes() const {
   if (!before_ || !ours()) return;
   termios now{};
   if (tcgetattr(fd_.get(), &now) != 0) return;

@@ -38,9 +38,12 @@ class Terminal {
   // this process.
   void stop_with(pid_t command) const;
 
-  // Restores the group and the modes of the terminal once the command is dead. A shell that was
-  // killed leaves the terminal to one of its jobs, which is dead by then, too.
-  void restore_after(pid_t command_group);
+  // Takes the terminal back from the command's group, or from one that is dead, once the command is
+  // dead. A shell that was killed leaves the terminal to one of its jobs, which is dead by then,
+  // too.
+  void take_back(pid_t command_group) const;
+  // Restores the modes of the terminal.
+  void restore_modes() const;
 
  private:
   bool ours() const;

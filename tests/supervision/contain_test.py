@@ -185,6 +185,21 @@ class Contained(Trees):
                                 "sh", "-c", "echo $WATCHDOG_PID $LISTEN_PID $$"])
         self.assertEqual(got.stdout, "2 2 2\n", got)
 
+    def test_read_after_a_contained_shell(self):
+        """It ends by itself, and cannot name the group that had the terminal: the script's next `read` gets its line."""
+        shell = Shell(self)
+        with open("script", "w", encoding="utf-8") as file:
+            file.write("PS1='inner> ' " + " ".join([*self.before, RLOCK, "run", self.option]) +
+                       " read -- bash --norc --noprofile --noediting -i\nread -r line; echo got $line\n")
+        shell.enter("sh ./script")
+        shell.see("inner> ")
+        shell.enter("sleep 0")
+        shell.see("inner> ")
+        shell.enter("exit 0")
+        shell.type("this\n")
+        shell.see("got this")
+        shell.assert_usable()
+
     def held_by_a_debugger(self, script):
         """A run that leaves a process behind which a debugger holds: it does not let the kernel reap it."""
         os.mkfifo("go")
