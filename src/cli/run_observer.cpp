@@ -430,6 +430,14 @@ void RunObserver::exempted(const std::vector<std::string>& processes) {
                       unlocked ? name + ": " : "released " + name + "; ", in_a_row(processes)));
 }
 
+void RunObserver::leftovers(int code, const std::vector<std::string>& processes) {
+  warn(util::format(
+      "{}: the command failed with {} and left {} running without the lock: {}",
+      in_quotes(name_.text()), code,
+      processes.size() == 1 ? "a process" : util::format("{} processes", processes.size()),
+      in_a_row(processes)));
+}
+
 // Printed even with -q, because the lock stays held until a person acts.
 void RunObserver::cannot_end(const std::vector<std::string>& survivors) {
   report(

@@ -112,6 +112,7 @@ class RunObserver final : public run::Observer {
   void unheeded(const run::Unheeded& unheeded) override;
   void still_releasing() override;
   void exempted(const std::vector<std::string>& processes) override;
+  void leftovers(int code, const std::vector<std::string>& processes) override;
 
   // The event with which the command could start; nullopt before.
   std::optional<run::Event> hold() const;

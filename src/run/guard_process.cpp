@@ -186,6 +186,7 @@ class GuardProcess {
     if (tree_.empty()) finish_and_exit();
     if (task_.context.plan.until == ReleaseAfter::descendants) return;
     if (!terminating_) {
+      if (state_.failed() && !is_init_) tree_.find_leftovers(state_.leftovers);
       state_.phase = CommandPhase::outlived;
       return report();
     }

@@ -62,6 +62,8 @@ class Observer : public lock::WaitObserver {
   virtual void still_releasing() {}
   // These processes ignored a hangup and keep running without the lock.
   virtual void exempted(const std::vector<std::string>& /*processes*/) {}
+  // A command that failed with this code left these processes, which keep running without the lock.
+  virtual void leftovers(int /*code*/, const std::vector<std::string>& /*processes*/) {}
 };
 
 }  // namespace rlock::run

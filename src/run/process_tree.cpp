@@ -366,6 +366,12 @@ bool ProcessTree::find_refusing(Survivors& survivors) noexcept {
   });
 }
 
+void ProcessTree::find_leftovers(Survivors& survivors) noexcept {
+  survivors.clear();
+  walk(BootClock::now() + timing::kWalkTime,
+       [&](const Process& process) { note(process, Survivor::kExempted, survivors); });
+}
+
 bool ProcessTree::find_alive(Survivors& survivors) noexcept {
   survivors.clear();
   return walk(BootClock::now() + timing::kWalkTime,

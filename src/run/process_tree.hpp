@@ -161,6 +161,8 @@ class ProcessTree {
   // Lists the processes of the tree that the caller may not signal, because they belong to another
   // user.
   bool find_refusing(Survivors& survivors) noexcept;
+  // Lists the live processes of the tree, as exempted.
+  void find_leftovers(Survivors& survivors) noexcept;
   // Lists the live processes of the tree. Returns false if it could not inspect all of them.
   bool find_alive(Survivors& survivors) noexcept;
 

@@ -186,6 +186,15 @@ class EarlyGuard {
   std::unique_ptr<Guard> guard_;
 };
 
+// A failed command may have left its workers by accident: a wrapper can hide that a signal killed
+// its child.
+void report_leftovers(const RunContext& context, const RunEnd& end) {
+  const auto* exited = std::get_if<Exited>(&end.end);
+  if (exited == nullptr || !end.survivors.empty() || context.state.exempted.size() > 0) return;
+  const auto processes = describe_alive(context.state.leftovers);
+  if (!processes.empty()) context.observer.leftovers(exited->code, processes);
+}
+
 // Runs guard, command and renewal, and then releases the lock. It releases the lock on every way
 // out, unless processes of the command are left that rlock could not stop: then the lock lasts as
 // long as its lease. `guard`: a guard that was forked before the grant, or null.
@@ -206,6 +215,7 @@ RunOutcome run_held(const RunContext& context, const HeldLock& held_lock,
   if (!end) return std::move(end).error();
   end->recording = recording_of(context, held_lock, *end, released);
   if (released) complete(*end, held_lock, *released);
+  report_leftovers(context, *end);
   return *std::move(end);
 }
 

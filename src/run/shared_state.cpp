@@ -36,6 +36,15 @@ std::vector<std::string> describe(const Survivors& survivors) {
   return lines;
 }
 
+std::vector<std::string> describe_alive(const Survivors& processes) {
+  Survivors alive;
+  for (size_t i = 0; i < processes.size(); ++i) {
+    const auto stat = util::read_stat(processes[i].pid);
+    if (stat && stat->alive()) alive.add(processes[i]);
+  }
+  return alive.size() > 0 ? describe(alive) : std::vector<std::string>();
+}
+
 std::string summarize(const Survivors& survivors) {
   if (survivors.size() == 0) return "cannot stop processes that /proc does not show";
   const Survivor first = survivors[0];
@@ -69,9 +78,10 @@ bool Exclusions::contains(pid_t pid) const noexcept {
 int SharedState::killed_by() const noexcept {
   if (end_code == 0) return 0;
   if (end_code != CLD_EXITED) return end_status == SIGPIPE ? 0 : end_status.load();
-  // The OOM killer usually kills the child of a shell. Programs do not use these codes themselves.
+  // The OOM killer usually kills the child of a shell, or of a Python script, which exits with the
+  // negative number of the signal. Programs do not use these codes themselves.
   for (int number : {SIGKILL, SIGSEGV, SIGABRT, SIGBUS}) {
-    if (end_status == 128 + number) return number;
+    if (end_status == 128 + number || end_status == 256 - number) return number;
   }
   return 0;
 }

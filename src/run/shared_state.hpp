@@ -1,6 +1,7 @@
 // Memory that both threads of rlock and the guard share.
 #pragma once
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include <algorithm>
@@ -85,6 +86,8 @@ class Survivors {
 // For messages: `process 4711 (sleep) of root: Operation not permitted`, one text for each
 // survivor.
 std::vector<std::string> describe(const Survivors& survivors);
+// The same for those that are alive.
+std::vector<std::string> describe_alive(const Survivors& processes);
 // For the stored record: `cannot stop pid 4711 of root`; the first of several, and how many more
 // there are.
 std::string summarize(const Survivors& survivors);
@@ -151,11 +154,14 @@ class SharedState {
     return TimePoint(BootClock::duration(ended_at_ns_.load()));
   }
   Survivors survivors;
-  Survivors exempted;  // processes that ignored the hangup after which the others were stopped
-  Exclusions exempt;   // processes that asked to outlive the run
+  Survivors leftovers;  // processes that a failed command left
+  Survivors exempted;   // processes that ignored the hangup after which the others were stopped
+  Exclusions exempt;    // processes that asked to outlive the run
 
   bool command_ended() const noexcept { return end_code != 0; }
-  // The signal that the command died of, or that a child of it died of, as a shell reports it. Such
+  // Whether the command exited with another code than 0.
+  bool failed() const noexcept { return end_code == CLD_EXITED && end_status != 0; }
+  // The signal that the command died of, or that a child of it died of, as its exit code says. Such
   // a command did not leave daemons on purpose. 0 if there is none, and for SIGPIPE, which normally
   // ends the first command of a pipeline.
   int killed_by() const noexcept;

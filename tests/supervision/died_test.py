@@ -1,9 +1,11 @@
 """A command that dies of a signal has left nothing behind on purpose: the lock is free only when all of that has ended."""
+import os
 import signal
+import sys
 import time
 
 from breed import Trees
-from support import RLOCK, ROUNDS, child_of, command_of, gone, named_below, read, send, stop, until
+from support import RLOCK, ROUNDS, child_of, command_of, gone, named_below, pid_in, read, send, stop, until
 
 WORKER = "$B beat & echo on; wait"
 
@@ -33,6 +35,13 @@ class Died(Trees):
         """It exits with 137."""
         self.assert_none_beside_the_next("137", "sh -c '$B beat & echo on; wait; :'; exit $?", 128 + signal.SIGKILL, (137, None),
                                          lambda holder: child_of(command_of(holder.pid, "sh"), "sh"))
+
+    def test_a_python_script_whose_child_was_killed(self):
+        """It exits with 256 - 9."""
+        script = "import subprocess, sys; sys.exit(subprocess.call(['sh', '-c', '$B beat & echo on; wait; :']))"
+        name = os.path.basename(sys.executable)
+        self.assert_none_beside_the_next("247", f'{sys.executable} -c "{script}"; exit $?', 256 - signal.SIGKILL, (247, None),
+                                         lambda holder: child_of(child_of(command_of(holder.pid, "sh"), name), "sh"))
 
     def test_what_a_nested_run_passes_on(self):
         """The inner command is killed, and the inner rlock ends by the same signal."""
@@ -70,6 +79,19 @@ class DiedContained(Died):
 
 
 class DiedUncontained(Trees):
+    def test_a_failed_command_names_what_it_left(self):
+        """A wrapper may hide that a signal killed its child; daemons that a step has started stay, and a success is silent."""
+        daemon = "setsid -f sh -c 'echo $$. >pid; exec sleep 1000' >/dev/null 2>&1; until [ -s pid ]; do sleep 0.01; done; "
+        warning = r'^rlock: warning: "left": the command failed with 2 and left a process running without the lock: process {} .*\n$'
+        for options, code, says in ((), 2, warning), (("-q",), 2, "^$"), ((), 0, "^$"):
+            got = self.run_program([RLOCK, "run", *options, "left", "--", "sh", "-c", f"{daemon} exit {code}"])
+            pid = pid_in("pid")
+            self.assertFalse(gone(pid))
+            send(pid, signal.SIGKILL)
+            os.remove("pid")
+            self.assertEqual(got.returncode, code)
+            self.assertRegex(got.stderr, says.format(pid))
+
     def left_behind(self, number):
         """A command with a daemon that ignores HUP, and a worker, dies of a signal; the daemon lives on."""
         holder = self.work("left", "nohup $B beat 2>/dev/null & echo $! >daemon; $B beat & echo on; exec sleep 1000", births=2)
