@@ -273,6 +273,7 @@ class EndText {
       message += "; rlock stopped the command";
     }
     if (end.lost->reported) message += cause_to_check(end.lost->reported->how);
+    if (end.kept_for > Millis(0)) message += "; " + kept_text(end.kept_for);
     return message;
   }
 
@@ -304,10 +305,18 @@ class EndText {
     return message + left_behind(end, false);
   }
 
+  // The text about a nested run that was killed with the command.
+  std::string kept_text(Millis left) const {
+    return util::format(
+        "the lock stays held for up to {}, until the lease of a nested run ends; {} frees it now",
+        util::format_rough_duration(left), command_line("force-unlock", " --now"));
+  }
+
   // The text about processes that keep running, and about a release that no server confirmed.
   std::string left_behind(const run::RunEnd& end, bool lost) const {
     std::string text;
     if (!end.survivors.empty()) text = "; " + survivors_text(end.survivors, lease_state(lost));
+    if (end.kept_for > Millis(0)) text += "; " + kept_text(end.kept_for);
     return end.unreleased ? text + "; " + unreleased_text(*end.unreleased) : text;
   }
 
@@ -331,6 +340,7 @@ class EndText {
     std::string text;
     if (ended.lost) text = lease_end_text(*ended.lost) + "; the command exited by itself";
     if (ended.unreleased && !ended.lost) text = unreleased_text(*ended.unreleased);
+    if (ended.kept_for > Millis(0)) text += (text.empty() ? "" : "; ") + kept_text(ended.kept_for);
     if (!ended.survivors.empty()) {
       text += (text.empty() ? "" : "; ") +
               survivors_text(ended.survivors, lease_state(ended.lost.has_value()));

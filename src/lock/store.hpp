@@ -391,6 +391,7 @@ struct ReleaseReply {
   std::string note{};
   std::optional<Holder> run{};  // by_id: the live run that holds the lock; nothing was changed
   Marked marked = Marked::no;   // with ReleaseCall::once
+  Millis left{0};  // how long others that run under the lock keep it unless they renew it
 };
 
 // timed_out: counts as a skip in the history. attempt_only, for a server of a quorum: cancels what

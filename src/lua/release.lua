@@ -17,11 +17,11 @@
 --            succeeded, failed, or `-`: a failure that is not counted; waited: how long the run had waited for the lock
 -- Replies:
 --   freed       mark: `marked` as done, or `no_room`: marked, and the least recently used keys are forgotten
---   kept        mark: other entries keep the lock
+--   kept        mark, left: other entries keep the lock, for so long unless they renew it
 --   left_queue  mark
 --   holds       with removed: nothing was done
 --   runs        holder; with by_id: nothing was done
---   absent      kind: how the owner had ended, see tombstones.lua, or unknown; note, mark
+--   absent      kind: how the owner had ended, see tombstones.lua, or unknown; note, mark; left: as with kept, if the lock is broken
 local owner, entry, ending, note = args.owner, args.entry, args.how, args.note or '-'
 local by_id, unused = ending == 'by_id', ending == 'unused'
 if by_id or unused then ending = 'released' end
@@ -37,10 +37,11 @@ local function drop_entry(line, others)
   if entry == '0' and not repeated then line.result = string.match(note, '^[%w:-]+$') or '?' end
   store_holder(owner, line, latest)
   add_tombstone(owner .. ':' .. entry, WAS_RELEASED)
-  if line.state ~= 'revoked' then return {'kept', mark = repeated and mark_before() or note_outcome(line)} end
+  local left = latest - now
+  if line.state ~= 'revoked' then return {'kept', left = left, mark = repeated and mark_before() or note_outcome(line)} end
   -- Others still run under this lock: they learn about the break now, and the last of them confirms.
   wake(owner, 'revoked')
-  return {'absent', kind = 'forced', note = note_of(owner)}
+  return {'absent', kind = 'forced', note = note_of(owner), left = left}
 end
 
 local function end_hold(line)

@@ -46,6 +46,8 @@ bool ended_by_outer_run(const HeldLock& held_lock, const RunEnd& end) {
 // Adds the result of the release.
 void complete(RunEnd& end, const HeldLock& held_lock, const Result<lock::ReleaseReply>& released) {
   if (!released) end.unreleased = released.error();
+  // No run ends the entry of another: a nested run may be on another host.
+  if (released && end.left_nothing && !held_lock.nested()) end.kept_for = released->left;
   if (cause_of(end) != RunCause::command) return;
   if (!end.lost && released) end.lost = loss_at_release(*released);
   if (ended_by_outer_run(held_lock, end)) end.ended_for = EndCause::lease;

@@ -66,9 +66,11 @@ struct RunEnd {
   std::optional<Error> error{};    // with no_renewal and no_guard
   std::vector<std::string> survivors{};  // processes that rlock could not stop, and why
   bool asked_to_stop = false;            // TERM, INT, HUP or QUIT came or was passed on
+  bool left_nothing = false;             // rlock stopped every process of the command
   // Set by the release:
   std::optional<Error> unreleased{};  // why the release was not confirmed
   Recording recording = Recording::none;
+  Millis kept_for{0};  // how long the lease of a nested run that was killed keeps the lock
 };
 
 // A signal ended the wait: the run has left the queue, and the command did not run.

@@ -138,6 +138,28 @@ has_entries() { [ "$(about "$2" entries)" = "$1" ]; }
   [ "$output" = $'124\nalive' ] || fail "$output"
 }
 
+# killed_with OPTION…: $holder is a run over a nested run, and neither command exits by TERM. What rlock says comes to the file err.
+killed_with() {
+  hold_with 'exec rlock run killed -- sh -c "trap \"\" TERM; echo >up; while :; do sleep 1000; done"' -k 100ms "$@" killed 2>err
+}
+
+@test "a nested run that is killed with its outer command keeps the lock, which is reported" {
+  local held='the lock stays held for up to [0-9]+s, until the lease of a nested run ends; rlock force-unlock --now killed frees it now$'
+  killed_with --stop-after 100ms
+  kill -TERM "$holder"
+  ends_with 137 "$holder"
+  grep -qE "^rlock: .*; warning: \"killed\" at .*: $held" err || fail "$(cat err)"
+  run -75 rlock run -nq killed -- true
+  run -0 rlock force-unlock --now --yes killed
+  run -0 rlock run -n killed -- true
+  killed_with
+  start rlock force-unlock --yes killed
+  ends_with 76 "$holder"
+  grep -qE "^rlock: lost \"killed\" at .*; $held" err || fail "$(cat err)"
+  run -0 rlock force-unlock --now --yes killed
+  run -0 rlock run -n killed -- true
+}
+
 @test "force-unlock of a lock with a nested run stops both runs with 76" {
   for round in 1 2; do
     hold_with 'trap : TERM; rlock run both -- sh -c "echo >up; sleep 1000"; echo $? >inner; sleep 1000; :' both

@@ -80,6 +80,19 @@ MUTANT("the lease of the outer run outlives it",
        {"store_holder(owner, line, latest)",
         "store_holder(owner, line, math.max(latest, held_until(owner)))"});
 
+// For the message about a nested run that was killed together with its outer one.
+CASE("a release says how long nested runs keep the lock") {
+  lab.play("A granted ttl=10m; A inner renewed ttl=30s");
+  need(lab.release('A').left == 30s, "not the rest of the nested lease");
+  lab.play("31s pass; B granted; B inner renewed ttl=30s; all forced");
+  need(lab.release('B').left == 30s, "not the rest of the nested lease of a broken lock");
+  lab.play("31s pass; C granted");
+  need(lab.release('C').left == 0s, "something is left of a lock that is free");
+}
+MUTANT("the lease of the outer run is reported", {"latest - now", "held_until(owner) - now"});
+MUTANT("a broken lock does not say how long it is held",
+       {"note_of(owner), left = left}", "note_of(owner)}"});
+
 CASE("the lease of a nested run is short") {
   lab.play("A granted; A inner renewed ttl=1h; A released; 59s pass; B queued; 1s pass; B granted");
 }

@@ -220,6 +220,12 @@ bool mark_is_open(const Replies<ReleaseReply>& replies, const Quorum& quorum) {
   return marked > 0 && marked < quorum.majority() && marked + silent >= quorum.majority();
 }
 
+Millis greatest_left(const Replies<ReleaseReply>& replies) {
+  Millis left{0};
+  for (const ReleaseReply* one : answers(replies)) left = std::max(left, one->left);
+  return left;
+}
+
 std::optional<Result<ReleaseReply>> merge_replies(const Replies<ReleaseReply>& replies,
                                                   const Quorum& quorum, Collecting collecting) {
   auto ended = [&](OwnerEnd ending) {
@@ -228,7 +234,8 @@ std::optional<Result<ReleaseReply>> merge_replies(const Replies<ReleaseReply>& r
   const bool open = collecting == Collecting::open;
   if (count(replies, ended(OwnerEnd::released)) >= quorum.majority() &&
       !(open && mark_is_open(replies, quorum))) {
-    return ReleaseReply{OwnerEnd::released, {}, std::nullopt, merged_mark(replies, quorum)};
+    return ReleaseReply{
+        OwnerEnd::released, {}, std::nullopt, merged_mark(replies, quorum), greatest_left(replies)};
   }
   if (open) return std::nullopt;
   if (count_answers(replies) < quorum.majority())
@@ -242,6 +249,7 @@ std::optional<Result<ReleaseReply>> merge_replies(const Replies<ReleaseReply>& r
     if (const ReleaseReply* reply = find(replies, ended(ending))) {
       ReleaseReply merged = *reply;
       merged.marked = merged_mark(replies, quorum);
+      merged.left = greatest_left(replies);
       return merged;
     }
   }

@@ -324,6 +324,7 @@ std::optional<lock::ReleaseReply> decode_release(const redisReply& reply) {
   if (item.word() == "freed" || item.word() == "kept") {
     lock::ReleaseReply freed;
     freed.marked = marked;
+    freed.left = span_of(item["left"]);
     return freed;
   }
   // The owner was only queued; it has left the queue.
@@ -334,7 +335,7 @@ std::optional<lock::ReleaseReply> decode_release(const redisReply& reply) {
     return lock::ReleaseReply{OwnerEnd::unknown, {}, holder_of(item["holder"])};
   if (item.word() != "absent") return std::nullopt;
   return lock::ReleaseReply{ending_of(item["kind"].text()), string_of(item["note"]), std::nullopt,
-                            marked};
+                            marked, span_of(item["left"])};
 }
 
 std::optional<lock::CancelReply> decode_cancel(const redisReply& reply) {
