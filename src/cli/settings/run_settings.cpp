@@ -267,7 +267,7 @@ bool has_one_part_after_slash(std::string_view name) {
   return name.starts_with('/') && name.find('/', 1) == name.npos;
 }
 
-// Why a name may not be the one that its author meant; empty: no reason.
+// Why the author of a name may have meant another; empty: no reason.
 std::string doubt_about(std::string_view name) {
   constexpr std::string_view kJoints = "-_:.";
   const auto is_joint = [&](char c) { return kJoints.find(c) != kJoints.npos; };
