@@ -103,7 +103,7 @@ named() {
   [ "$output" = none ]
 }
 
-@test "the inode of LISTEN_PIDFDID goes if LISTEN_PID named rlock, and stays otherwise" {
+@test "LISTEN_PIDFDID goes if LISTEN_PID named rlock, and stays otherwise" {
   run -0 sh -c 'LISTEN_PID=$$ LISTEN_PIDFDID=7 exec rlock run app -- sh -c "echo \${LISTEN_PIDFDID-none}"'
   [ "$output" = none ] || fail "$output"
   run -0 env LISTEN_PID=1 LISTEN_PIDFDID=7 rlock run app -- printenv LISTEN_PIDFDID
