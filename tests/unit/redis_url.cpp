@@ -121,7 +121,7 @@ struct MalformedUrl {
 };
 const MalformedUrl kMalformed[] = {
     {"", "must begin with"},
-    {"db1:6379", "must begin with"},
+    {"db1:6379", "did you mean redis://db1:6379?"},
     {"canary@db1", "must begin with"},
     {"http://canary@db1", "must begin with"},
     {"redis:/db1", "must begin with"},
@@ -190,7 +190,7 @@ const MalformedUrl kMalformed[] = {
     {"redis+cluster://n1?x=1", "unknown query key"},
     {"local://tmp/x", "without '//'"},
     {"local:%zz", "%25"},
-    {"REDIZ://h", "must begin with redis://"},
+    {"REDIZ://h", "did you mean redis://h?"},
     {"LOCAL:", "must begin with redis://"},
     {"local:locks", "absolute"},
 };

@@ -281,11 +281,14 @@ constexpr UrlScheme kUrlSchemes[] = {{"redis", tcp_url, Security::plain},
                                      {"redis+cluster", cluster_url, Security::plain},
                                      {"rediss+cluster", cluster_url, Security::tls}};
 
-// The URL that a text without a known scheme most likely means. None if it may contain a password.
+// The URL that a text without a known scheme most likely means. None if it may contain a password,
+// or if its scheme resembles that of Sentinel or Cluster.
 std::optional<std::string> meant_url(std::string_view text) {
   const size_t mark = text.find("://");
   const std::string_view rest = mark == text.npos ? text : text.substr(mark + 3);
-  if (rest.find('@') != rest.npos) return std::nullopt;
+  if (rest.find('@') != rest.npos || text.substr(0, mark).find('+') != text.npos) {
+    return std::nullopt;
+  }
   const std::string url = (rest.starts_with('/') ? "unix://" : "redis://") + std::string(rest);
   return parse_url(url) ? std::optional(url) : std::nullopt;
 }
