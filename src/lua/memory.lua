@@ -31,11 +31,11 @@ local stored = {}
 for name, value in pairs(memory) do stored[name] = value end
 for i = 1, #fields, 2 do
   local name, value = fields[i], fields[i + 1]
-  if type(memory[name]) == 'number' then value = tonumber(value) end
+  if type(memory[name]) == 'number' then value = tonumber(value) or value end
   memory[name], stored[name] = value, value
 end
 if #fields == 0 then stored.form = nil end
-if memory.form ~= FORM then return redis.error_reply('FORM ' .. int(memory.form)) end
+if memory.form ~= FORM then return redis.error_reply('FORM ' .. memory.form) end
 local function is_known() return stored.form ~= nil end
 
 local function save_memory()

@@ -31,6 +31,31 @@ unknown() { echo "$1=-ERR unknown command '$1', with args beginning with: 'rlock
   quietly rlock run lock -- true
 }
 
+# front RULE…: the proxy at the socket front, in place of an earlier one.
+front() {
+  [ -z "${proxy:-}" ] || { kill "$proxy" && wait "$proxy" 2>/dev/null || true; }
+  rm -f front
+  start picky_server.py "$here/front" "$SERVER/s" "$here/log" "$@"
+  proxy=$!
+  eventually test -S front
+}
+
+@test "a run waits while a proxy does not reach its server, and says why" {
+  local word reply why waits
+  for word in EVALSHA AUTH; do
+    for why in 'no upstream host' 'upstream failure' 'Connection refused' 'Connection timed out'; do
+      reply="-ERR $why"
+      front "$word=$reply"
+      start env RLOCK_URL="unix://user:pw@$here/front" rlock run -w 1h lock -- touch ran 2>err
+      waits=$!
+      eventually grep -q "$here/front: .*$why" err
+      front AUTH=+OK
+      ends_with 0 "$waits"
+      rm ran
+    done
+  done
+}
+
 # Refused, hung up on, or answered at once: a waiter that tries again and again must not load the server.
 @test "a waiter that may not block asks the server at most five times a second, and keeps its position" {
   for reply in "-ERR unknown command 'blpop'" '-UNBLOCKED force unblock from blocking operation' \

@@ -134,16 +134,20 @@ MUTANT("words of a hold that are not known are dropped",
 MUTANT("words of the next holder that are not known are dropped",
        {"line.state = 'granted'\n", "line.state, line.rank = 'granted', nil\n"});
 
+constexpr const char* kUpgrade = ": upgrade rlock on this host";
+constexpr const char* kDelete = " DEL 'rlock:{job}:holders' ";
+
 // Every request is refused for that reason, and writes nothing.
-void need_other_form(Lab& lab, const std::string& form) {
+void need_other_form(Lab& lab, const std::string& form, const std::string& advice) {
   const std::string before = lab.fingerprint();
   const Error error = lab.acquire_error('C');
   const auto says = [&](const std::string& part) {
     need(error.text.find(part) != error.text.npos, "\"" + part + "\" is not in: " + error.text);
   };
   need(error.kind == ErrorKind::config, "another kind of error: " + error.text);
-  says("\"job\" is stored by another version of rlock (form " + form + "; ");
-  says(" DEL '" + lab.key("holders") + "' ");
+  says("\"job\" is stored " + form);
+  says(advice);
+  need((error.text.find(" DEL ") != error.text.npos) == (advice != kUpgrade), "DEL: " + error.text);
   for (auto& request :
        {+[](Lab& l) { l.release('A'); }, +[](Lab& l) { l.cancel('B'); },
         +[](Lab& l) { l.force(ForceWhen::now); }, +[](Lab& l) { l.renew('A', {1}); },
@@ -153,7 +157,7 @@ void need_other_form(Lab& lab, const std::string& form) {
     try {
       request(lab);
     } catch (const Broken& broken) {
-      refused = std::string(broken.what()).find("another version of rlock") != std::string::npos;
+      refused = std::string(broken.what()).find(" is stored ") != std::string::npos;
     }
     need(refused, "not refused");
   }
@@ -162,19 +166,28 @@ void need_other_form(Lab& lab, const std::string& form) {
 
 CASE("a lock of another form is left alone") {
   lab.play("A granted; B queued");
-  lab.cli({"HSET", lab.key("meta"), "form", "2"});
-  need_other_form(lab, "2");
+  for (const std::string form : {"2", "10"}) {
+    lab.cli({"HSET", lab.key("meta"), "form", form});
+    need_other_form(lab, "by a newer rlock (form " + form + "; ", kUpgrade);
+  }
+  for (const std::string form : {"x", "1.5", "-1", ""}) {
+    lab.cli({"HSET", lab.key("meta"), "form", form});
+    need_other_form(lab, "in an unknown form (\"" + form + "\"; ", kDelete);
+  }
   // As rlock stored it before 1.0: idle, held, and held with the memory deleted.
   const std::string owner = Lab::owner('A').text();
+  const std::string older = "by an older rlock (form 0; ";
   lab.play("data lost; 0s pass");
   lab.cli({"SET", lab.key("meta"), "1 5 5 5 5 0 0 -"});
-  need_other_form(lab, "0");
+  need_other_form(lab, older, kDelete);
   lab.cli({"SET", lab.key("holders"), "1 " + owner + " 1 42 500 1000 2 1500 | {}"});
-  need_other_form(lab, "0");
+  need_other_form(lab, older, kDelete);
   lab.cli({"DEL", lab.key("meta")});
-  need_other_form(lab, "0");
+  need_other_form(lab, older, kDelete);
 }
 MUTANT("the version word of the memory is not read", {"if memory.form ~= 1 then", "if false then"});
+MUTANT("a form that is no number is not reported", {"= tonumber(value) or value", "= tonumber(value)"});
+MUTANT("a form between two numbers is rounded", {"'FORM ' .. memory.form", "'FORM ' .. int(memory.form)"});
 MUTANT("the form of a lock is changed under its holder",
        {"if memory.form ~= 1 then", "memory.form = 1 if false then"});
 

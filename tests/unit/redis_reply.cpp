@@ -137,17 +137,24 @@ TEST_CASE("a lock of another version is reported with what to do") {
   rlock::redis::Server server;
   server.host = "db1";
   server.db = 2;
-  const auto form = rlock::redis::other_version("FORM 7", keys, server);
-  REQUIRE(form);
-  CHECK(form->kind == rlock::ErrorKind::config);
-  CHECK(
-      form->text ==
-      "\"it's\" is stored by another version of rlock (form 7; this one has form " +
-          std::to_string(rlock::redis::stored_form()) +
-          "): when all its runs have ended on all hosts, delete its keys: redis-cli -h db1 -p 6379 "
-          "-n 2 DEL "
-          R"('ci:{it'\''s}:holders' 'ci:{it'\''s}:meta')");
-  CHECK(form->cause == rlock::Cause::other_version);
+  const std::string known = std::to_string(rlock::redis::stored_form());
+  const std::string deletion =
+      "delete its keys: redis-cli -h db1 -p 6379 -n 2 DEL "
+      R"('ci:{it'\''s}:holders' 'ci:{it'\''s}:meta')";
+  const std::pair<const char*, std::string> forms[] = {
+      {"FORM 7", "\"it's\" is stored by a newer rlock (form 7; this one knows form " + known +
+                     "): upgrade rlock on this host"},
+      {"FORM 0", "\"it's\" is stored by an older rlock (form 0; this one knows form " + known +
+                     "): when no such rlock runs any more, " + deletion},
+      {"FORM new one", "\"it's\" is stored in an unknown form (\"new one\"; this rlock knows form " +
+                           known + "): when all its runs have ended on all hosts, " + deletion}};
+  for (const auto& [reply, text] : forms) {
+    const auto form = rlock::redis::other_version(reply, keys, server);
+    REQUIRE(form);
+    CHECK(form->kind == rlock::ErrorKind::config);
+    CHECK(form->text == text);
+    CHECK(form->cause == rlock::Cause::other_version);
+  }
   const auto rule = rlock::redis::other_version("UNKNOWN !calendar 1.4", keys, server);
   REQUIRE(rule);
   CHECK(rule->text.find("rlock 1.4 or later") != std::string::npos);
@@ -192,6 +199,24 @@ TEST_CASE("commands that a service refuses are reported with advice, without key
     CHECK(error.kind == row.kind);
     CHECK(error.text.find(row.advice) != std::string::npos);
     CHECK(error.text.find("rlock:{") == std::string::npos);
+  }
+}
+
+TEST_CASE("a proxy that does not reach its server is tried again, and no other unknown text") {
+  using rlock::Retry;
+  const std::pair<const char*, Retry> kRows[] = {
+      {"no upstream host", Retry::later},
+      {"upstream failure", Retry::later},
+      {"ERR Connection refused", Retry::later},
+      {"ERR Connection timed out", Retry::later},
+      {"ERR Host unreachable", Retry::never},
+      {"ERR something else", Retry::never}};
+  for (const auto& [text, retry] : kRows) {
+    CAPTURE(text);
+    const rlock::Error error = rlock::redis::decode_error(text);
+    CHECK(error.kind == rlock::ErrorKind::unavailable);
+    CHECK(error.retry == retry);
+    CHECK(error.text == text);
   }
 }
 

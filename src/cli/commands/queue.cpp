@@ -143,8 +143,8 @@ Result<Report> list_queues(Session& session) {
   const size_t servers = session.servers();
   return Report{[=] { return queue_json({}, queues, {}, servers); },
                 [=] {
-                  return queues.empty() ? "no run is waiting\n"
-                                        : table_of(queues, NameColumn::shown, servers);
+                  if (!queues.empty()) return table_of(queues, NameColumn::shown, servers);
+                  return std::string(code == kSuccess ? "no run is waiting\n" : "");
                 },
                 code};
 }

@@ -313,7 +313,7 @@ void add_quorum(Details& details, const lock::Snapshot& snapshot) {
 
 LockCells lock_cells(const LockView& lock) {
   if (!lock.snapshot) {
-    return {.name = lock.name, .state = "error", .command = lock.snapshot.error().text};
+    return {.name = lock.name, .state = "error"};  // the error was printed before
   }
   const lock::Snapshot& snapshot = *lock.snapshot;
   LockCells cells{.name = lock.name, .state = std::string(to_string(state_of(snapshot)))};

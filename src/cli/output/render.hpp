@@ -18,7 +18,7 @@ struct LockCells {
   std::string waiting = "-";  // the number of waiters, if the format has a queue
   // Remarks in front of the command: a deadlock, and what the state does not say.
   std::string deadlock{}, remark{};
-  std::string command{};  // with the reason, if one was given; or why the lock could not be read
+  std::string command{};  // with the reason, if one was given
 };
 LockCells lock_cells(const LockView& lock);
 

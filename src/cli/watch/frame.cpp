@@ -156,6 +156,7 @@ Millis since(TimePoint then, TimePoint now) {
 // as free.
 LockCells cells_of(const LockView& lock) {
   LockCells cells = lock_cells(lock);
+  if (!lock.snapshot) cells.command = lock.snapshot.error().text;
   const bool unsure =
       lock.snapshot && !lock.snapshot->silent.empty() && lock.snapshot->holders.empty();
   if (unsure) cells.state = "unsure";
@@ -286,7 +287,11 @@ std::string expectation(const WatchedLock& watched) {
 Lines queue_lines(const WatchedLock& watched, const FrameInput& input) {
   Lines lines;
   add_text(lines, lock_details(*watched.lock, input.columns));
-  if (!watched.lock->snapshot) return lines;
+  if (!watched.lock->snapshot) {
+    const std::string why = util::printable(watched.lock->snapshot.error().text);
+    for (std::string& line : util::wrapped(why, input.columns)) lines.push_back({std::move(line)});
+    return lines;
+  }
   if (const std::string text = expectation(watched); !text.empty()) lines.push_back({text});
   const lock::Snapshot& snapshot = *watched.lock->snapshot;
   lines.push_back({""});

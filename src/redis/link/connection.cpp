@@ -169,6 +169,7 @@ std::optional<Error> check_answer(HandshakeStep step, const redisReply& reply,
       step == HandshakeStep::auth || step == HandshakeStep::select || step == HandshakeStep::uptime;
   if (!required) return std::nullopt;
   if (starting_up(text)) return not_ready(server, code_of(text), cause_of(text));
+  if (const auto outage = proxy_outage(text); !outage.empty()) return not_ready(server, outage);
   return step == HandshakeStep::auth ? auth_refused(text, server) : select_refused(text, server);
 }
 

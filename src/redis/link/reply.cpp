@@ -229,6 +229,7 @@ Error decode_kind(std::string_view text) {
        {"unknown command", "unknown subcommand", "unknown sentinel subcommand"}) {
     if (contains(lower, part)) return unknown_command(quoted_word(shown));
   }
+  if (!proxy_outage(text).empty()) return {ErrorKind::unavailable, shown, Retry::later};
   for (std::string_view part :
        {"LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "UNBLOCKED", "READONLY",
         "NOREPLICAS", "OOM ", "MISCONF ", "max number of clients"}) {
@@ -238,6 +239,14 @@ Error decode_kind(std::string_view text) {
 }
 
 }  // namespace
+
+std::string_view proxy_outage(std::string_view text) {
+  for (std::string_view part :
+       {"no upstream host", "upstream failure", "Connection refused", "Connection timed out"}) {
+    if (contains(text, part)) return part;
+  }
+  return {};
+}
 
 Cause cause_of(std::string_view text) {
   if (text.starts_with("MOVED ") || text.starts_with("ASK ")) return Cause::other_node;

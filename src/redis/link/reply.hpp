@@ -81,6 +81,10 @@ Millis bounded_span(int64_t millis);
 // the server's text, without the keys and arguments that some servers quote.
 Error decode_error(std::string_view text);
 
+// The part of an error reply with which a proxy says that it does not reach its server; empty if
+// there is none.
+std::string_view proxy_outage(std::string_view text);
+
 // The cause behind the text of an error reply.
 Cause cause_of(std::string_view text);
 

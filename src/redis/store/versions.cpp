@@ -1,6 +1,7 @@
 #include "redis/store/versions.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <set>
 #include <utility>
 #include <vector>
@@ -31,6 +32,32 @@ Error of_other_version(std::string text) {
   return {ErrorKind::config, std::move(text), Retry::never, Answered::no, Cause::other_version};
 }
 
+// What to do with a lock whose form is `text`. Nothing of a newer rlock must be deleted.
+std::string other_form(std::string_view name, std::string_view text,
+                       std::span<const std::string> keys, const Server& server) {
+  const auto number = util::parse_number<uint64_t>(text);
+  if (number.value_or(0) > static_cast<uint64_t>(lua::form)) {
+    return util::format(
+        "\"{}\" is stored by a newer rlock (form {}; this one knows form {}): upgrade rlock on this "
+        "host",
+        name, *number, lua::form);
+  }
+  std::string deletion = "DEL";
+  for (const std::string& key : keys) deletion += " " + util::shell_quoted(key);
+  deletion = redis_cli(server, deletion);
+  if (number) {
+    return util::format(
+        "\"{}\" is stored by an older rlock (form {}; this one knows form {}): when no such rlock "
+        "runs any more, delete its keys: {}",
+        name, *number, lua::form, deletion);
+  }
+  constexpr size_t kShown = 20;
+  return util::format(
+      "\"{}\" is stored in an unknown form (\"{}\"; this rlock knows form {}): when all its runs "
+      "have ended on all hosts, delete its keys: {}",
+      name, text.substr(0, kShown), lua::form, deletion);
+}
+
 }  // namespace
 
 int stored_form() {
@@ -49,12 +76,7 @@ std::optional<Error> other_version(std::string_view text, std::span<const std::s
                      "version uses it in a way that this one does not know ({})",
                      name, text, word));
   }
-  std::string deletion = "DEL";
-  for (const std::string& key : keys) deletion += " " + util::shell_quoted(key);
-  return of_other_version(
-      util::format("\"{}\" is stored by another version of rlock (form {}; this one has form {}): "
-                   "when all its runs have ended on all hosts, delete its keys: {}",
-                   name, text, lua::form, redis_cli(server, deletion)));
+  return of_other_version(other_form(name, text, keys, server));
 }
 
 lock::InFlight<lock::NamesPage> with_other_forms(Link& link, const std::string& prefix,
