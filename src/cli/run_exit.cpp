@@ -193,11 +193,20 @@ class EndText {
   }
 
   std::string operator()(const lock::TimedOut& late) const {
+    const std::string needs =
+        late.needs ? util::format("only {} grants it: upgrade rlock on this host",
+                                  needs_phrase(*late.needs))
+                   : std::string();
+    if (late.needs && !late.obstacle) {
+      return util::format("{} was not granted within {} (--wait): {}; {}", lock_at(context_),
+                          util::format_duration(context_.waited), needs,
+                          what_to_do(late.obstacle));
+    }
     return util::format(
-        "{} {} {} (--wait): {}; {}", lock_at(context_),
+        "{} {} {} (--wait): {}; {}{}", lock_at(context_),
         lock::is_closure(late.obstacle) ? "did not open within" : "is still busy after",
         util::format_duration(context_.waited), held_text(late.obstacle),
-        what_to_do(late.obstacle));
+        needs.empty() ? needs : needs + "; ", what_to_do(late.obstacle));
   }
 
   std::string operator()(const lock::AlreadyDone& done) const {

@@ -101,13 +101,17 @@ std::string waiting_text(const lock::LockName& name, const lock::Queued& queued,
                          TimeStyle style, std::optional<Millis> usual) {
   std::string text = "waiting for " + in_quotes(name.text());
   if (queued.position > 0) text += ", " + ordinal(queued.position) + " in line";
+  if (queued.needs) {
+    text += util::format("; only {} grants it: upgrade rlock on this host",
+                         needs_phrase(*queued.needs));
+  }
   if (!queued.obstacle) return text;
   return text + ": " + obstacle_phrase(aged(*queued.obstacle, age), style, usual);
 }
 
 std::string brief_waiting_text(const lock::LockName& name, const lock::Queued& queued, Millis age,
                                std::optional<Millis> usual) {
-  if (!lock::holder_in(queued.obstacle)) return {};
+  if (!lock::holder_in(queued.obstacle) || queued.needs) return {};
   const auto holder = std::get<lock::Holder>(aged(*queued.obstacle, age));
   const std::string expected = brief_holder_phrase(holder, usual);
   if (expected.empty()) return {};

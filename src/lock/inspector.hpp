@@ -120,6 +120,7 @@ struct Snapshot {
   uint64_t failures_in_a_row = 0;  // since the last success
   std::optional<Closure> closure{};
   std::optional<NewestNumber> newest{};
+  std::optional<NewerRules> needs{};  // to acquire the lock
   // Of a quorum: the number of servers, those that did not give a usable reply, and the owners with
   // leases on too few servers to hold the lock.
   uint64_t servers = 1;
@@ -174,7 +175,7 @@ struct NamesPage {
   std::vector<std::string> names;  // may repeat between pages
   std::string cursor{};            // empty: this is the last page
   // Among the names: those with a holder or waiters, and those stored by another version of rlock,
-  // which cannot be read. Some of them are free, because their last run died.
+  // which cannot be read or not be acquired. Some of them are free, because their last run died.
   std::vector<std::string> in_use{};
   // Of a quorum, on the first page: the servers that did not give a usable reply.
   std::vector<SilentServer> silent{};

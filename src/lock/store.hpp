@@ -104,6 +104,13 @@ InFlight<U> then(InFlight<T> first, typename FollowedReply<T, U>::Next next) {
   return std::make_unique<FollowedReply<T, U>>(std::move(first), std::move(next));
 }
 
+// The rules of a later version of rlock that a lock or a run has and that this version does not
+// know. [docs/PROTOCOL.md, "Versions"]
+struct NewerRules {
+  std::string version{};             // the first that knows all of them
+  std::vector<std::string> words{};  // `!weights`, sorted
+};
+
 // granted: the holder has not claimed its grant yet. revoked: broken by an operator, and the holder
 // has not confirmed that. cooldown: the run has ended, and the lock stays held until `left` has
 // passed (Claim::min_hold).
@@ -123,6 +130,7 @@ struct Holder {
   std::string record{};  // opaque bytes of the holder: who, where, what (made and read by cli)
   uint64_t servers = 1;  // how many servers store its lease
   uint64_t slot = 0;     // among several holders; 0: none
+  std::optional<NewerRules> needs{};
 };
 
 // The state of a closed lock: until it ends, the server grants the lock only to
@@ -172,6 +180,7 @@ struct Waiter {
   Ticket ticket{};
   uint64_t servers = 1;  // how many servers have it in their queues
   Millis silent{0};      // time since its last heartbeat, if it has missed one; else 0
+  std::optional<NewerRules> needs{};
 };
 
 // How an owner ended at the server. [docs/PROTOCOL.md, "Release and tombstones"] unknown: the
@@ -249,6 +258,7 @@ struct Queued {
   std::optional<Obstacle> obstacle{};
   std::optional<Millis> slice{};  // how long to block; longer if many waiters are ahead
   Token forgotten{};              // with `once`: as in Granted
+  std::optional<NewerRules> needs{};  // only a server that knows these rules grants the lock
 };
 struct Busy {
   std::optional<Obstacle> obstacle{};

@@ -154,6 +154,7 @@ std::optional<Result<WaitResult>> WaitLoop::handle_reply(WaitState& state, Acqui
   if (auto* queued = std::get_if<Queued>(&reply)) {
     state.call.ticket = queued->ticket;
     state.obstacle = queued->obstacle;
+    state.needs = queued->needs;
     state.queued_at = poller_.now();
     state.set_slice(queued->slice.value_or(timing::kWaitSlice));
     observer_.queued(*queued);
@@ -329,7 +330,7 @@ std::optional<Result<WaitResult>> WaitLoop::recover(WaitState& state, Error erro
 }
 
 Result<WaitResult> WaitLoop::time_out(const WaitState& state) {
-  TimedOut late{state.obstacle};
+  TimedOut late{state.obstacle, state.needs};
   const auto age = std::chrono::duration_cast<Millis>(poller_.now() - state.queued_at);
   if (late.obstacle) late.obstacle = aged(*late.obstacle, age);
   return cancel_and_return(state, WaitResult(std::move(late)));

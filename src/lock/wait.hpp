@@ -36,6 +36,7 @@ struct Acquired {
 struct TimedOut {
   std::optional<Obstacle>
       obstacle;  // as the last answer described it, adjusted to the present time
+  std::optional<NewerRules> needs{};  // as in Queued
 };
 struct Interrupted {};
 using WaitResult = std::variant<Acquired, Busy, TimedOut, OwnerEnded, Interrupted, AlreadyDone,
@@ -89,6 +90,7 @@ class WaitLoop {
     Answered reached = Answered::no;      // Answered::yes even for an error
     Failures failures{};
     std::optional<Obstacle> obstacle{};
+    std::optional<NewerRules> needs{};       // as in Queued
     TimePoint queued_at{};                   // when the server described it
     std::optional<Error> transient_error{};  // since the last answer
     Millis backoff{0};

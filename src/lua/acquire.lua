@@ -19,7 +19,8 @@
 --   earlier       for an urgent owner, the microseconds by which it counts as having arrived earlier
 -- Replies:
 --   granted     token, slot
---   queued      ticket, position, holder, slice (after which to ask again in any case), look_again (when a lease may end)
+--   queued      ticket, position, holder, slice (after which to ask again in any case), look_again (when a lease may end),
+--               needs: the rules of the lock that this version does not know, see unknown_rules()
 --   busy        waiters, holder
 --   done        ended, took, record, token: another owner has done the work
 --   failed      times, token: the work has failed too often
@@ -40,7 +41,7 @@ local work = args.once and {field = args.once, span = tonumber(args.span), asked
 -- The error for a newcomer, before anything is written: a rule that this version does not know, or a command that the ACL denies this user,
 -- because a denied release would keep the lock, and a denied wake would go unnoticed. A check of the ACL counts for an hour.
 local function refused()
-  local unknown = unknown_rule(memory)
+  local unknown = unknown_rules(memory)
   if unknown then return 'UNKNOWN ' .. unknown end
   local function is_fresh(until_ms) return now < tonumber(until_ms) and tonumber(until_ms) <= now + HOUR end
   local verdict = 'acl:' .. (args.user or '')

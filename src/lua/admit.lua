@@ -2,7 +2,7 @@
 -- Grants the lock to the waiters at the head as long as they fit. Removes dead waiters on the way, and those whose work is done.
 local function admit()
   local ADMIT = 64  -- granted by one script, or found to be done
-  if unknown_rule(memory) then return end
+  if unknown_rules(memory) then return end
   for _ = 1, ADMIT do
     local head = head_of_queue()
     if not head then return end
@@ -18,7 +18,7 @@ local function admit()
       return wake(head, 'look')
     elseif verdict then
       dismiss_as_done(head, line.record, verdict)
-    elseif head == excluded or unknown_rule(line) or not fits(line.limit, line.while_closed) then
+    elseif head == excluded or unknown_rules(line) or not fits(line.limit, line.while_closed) then
       return
     elseif math.floor(beat_ends) - now <= HEARTBEAT * (slices_of(beat_ends) - 1) then
       -- The waiter has not asked within the heartbeat of a waiter near the head, and may have died long ago. It leaves the queue and is

@@ -97,7 +97,7 @@ local function wait()
   if held then return claim(held) end
   if must_retry then return {'more'} end
   return {'queued', ticket = ticket, position = place + 1, holder = obstacle(may_pass), slice = SLICE * slices_at(place),
-          look_again = place < 5 and math.max(1, math.min(first_end() - now, HOUR) + 50 * place) or nil}
+          look_again = place < 5 and math.max(1, math.min(first_end() - now, HOUR) + 50 * place) or nil, needs = unknown_rules(memory)}
 end
 
 local function enter()

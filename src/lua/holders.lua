@@ -44,6 +44,7 @@ local function describe(owner, ends, line)
   for _ in pairs(live_entries(holder)) do entries = entries + 1 end
   holder.owner = owner == CLOSED and (holder.id or '') or string.gsub(owner, '^~', '')
   holder.held, holder.left, holder.entries = now - holder.since, ends - now, math.max(1, entries)
+  holder.needs = unknown_rules(holder)
   return holder
 end
 

@@ -48,6 +48,7 @@ local function list_waiters()
     if line and beat_ends > now then
       line.silent = silence(beat_ends)
       line.owner, line.waited, line.ticket = owner, now - line.since, tonumber(queue_rows[i + 1])
+      line.needs = unknown_rules(line)
       page[#page + 1] = line
     end
   end
@@ -91,7 +92,7 @@ return reply_of({
   known = call('EXISTS', META, HOLDERS, QUEUE) > 0, now = now, form = memory.form, last_grant = memory.grant,
   live_holders = live + #cooldowns - (closed and 1 or 0), holders = list_holders(), more_holders = live > holders_from + holders_page,
   live_waiters = call('ZCOUNT', ALIVE, after, '+inf'), waiters = waiters, more_waiters = more_waiters,
-  closure = closed and describe(CLOSED, closed), unknown_rule = unknown_rule(memory),
+  closure = closed and describe(CLOSED, closed), needs = unknown_rules(memory),
   runs = memory.runs, failures = memory.failures, losses = memory.losses, skips = memory.skips,
   superseded = memory.superseded, done = memory.done,
   streak = memory.streak, failed_at = memory.failed_at, failed_took = memory.failed_took, failed_how = memory.failed_how,

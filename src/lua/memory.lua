@@ -19,12 +19,13 @@ local memory = {
 
 -- A script keeps the words that it does not know, in META and in lines, so that a later version can store more. A word `!word` must be
 -- respected: if a script does not know it, in META the script grants the lock to no owner, and in a waiter's line not to that waiter. The
--- value of the word is the version that knows it.
-local function unknown_rule(facts)
+-- value of the word is the version that knows it. Returns `!word version !word version...`, or nil.
+local function unknown_rules(facts)
+  local rules = {}
   for name, value in pairs(facts) do
-    if string.sub(name, 1, 1) == '!' then return name .. ' ' .. value end
+    if string.sub(name, 1, 1) == '!' then rules[#rules + 1] = name .. ' ' .. value end
   end
-  return nil
+  return rules[1] and table.concat(rules, ' ')
 end
 
 local stored = {}

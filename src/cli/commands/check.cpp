@@ -70,6 +70,7 @@ Findings findings_of(const CheckSettings& settings, const lock::Snapshot& lock) 
     findings.add(verdict, util::format("{} {} (at most {})", what, util::format_duration(length),
                                        util::format_duration(*most)));
   };
+  if (lock.needs) findings.add(lesser, "to acquire it needs " + needs_phrase(*lock.needs));
   const bool closed = is_closed(lock);
   if (settings.within && !closed && !lock.last_success) {
     findings.add(Verdict::critical, "no run has succeeded");

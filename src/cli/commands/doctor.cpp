@@ -102,7 +102,9 @@ struct Host {
 // Checks that concern all servers.
 struct Whole {
   std::optional<Check> independence{};  // with several servers
-  std::optional<Check> deadlocks{};     // with one server; nullopt if that cannot be asked
+  // Nullopt if that cannot be asked.
+  std::optional<Check> versions{};
+  std::optional<Check> deadlocks{};  // with one server
 };
 
 // The origins of the settings of the connection.
@@ -141,10 +143,10 @@ std::string text_of(const Places& places, const std::vector<Diagnosis>& servers,
     for (const Check& check : server.checks) text += check_line(check);
   }
   if (whole.independence) text += "all servers\n" + check_line(*whole.independence);
-  if (whole.deadlocks) text += "all locks\n" + check_line(*whole.deadlocks);
-  text += "this host\n";
-  if (host.password) text += check_line(*host.password);
-  return text + check_line(host.proc) + check_line(host.contain) + check_line(host.contain_user);
+  if (whole.versions) text += "all locks\n" + check_line(*whole.versions);
+  if (whole.deadlocks) text += check_line(*whole.deadlocks);
+  return text + "this host\n" + check_line(host.proc) + check_line(host.contain) +
+         check_line(host.contain_user);
 }
 
 std::string doctor_json(const Places& places, const std::vector<Diagnosis>& servers,
@@ -160,6 +162,7 @@ std::string doctor_json(const Places& places, const std::vector<Diagnosis>& serv
                    {"ignored", places.ignored},
                    {"servers", std::move(list)},
                    {"independence", whole.independence ? check_json(*whole.independence) : Json()},
+                   {"versions", whole.versions ? check_json(*whole.versions) : Json()},
                    {"deadlocks", whole.deadlocks ? check_json(*whole.deadlocks) : Json()},
                    {"password", host.password ? check_json(*host.password) : Json()},
                    {"proc", check_json(host.proc)},
@@ -179,7 +182,7 @@ bool failed(const std::vector<Diagnosis>& servers, const Whole& whole,
             const std::optional<Check>& password, bool strict) {
   const Grade least = strict ? Grade::warn : Grade::fail;
   auto is_bad = [&](const std::optional<Check>& check) { return check && check->grade >= least; };
-  return is_bad(password) || is_bad(proc_check()) || is_bad(whole.independence) ||
+  return is_bad(proc_check()) || is_bad(whole.independence) || is_bad(whole.versions) ||
          is_bad(whole.deadlocks) || any_has(servers, least);
 }
 
@@ -194,19 +197,49 @@ Result<std::vector<LockView>> locks_in_use(Session& session) {
   return locks;
 }
 
-// Whether runs wait for each other. nullopt for a quorum, whose locks are not checked for this.
-std::optional<Check> deadlocks(redis::OpenOptions options) {
+// Whether this rlock knows all that the locks in use need.
+Check versions(const std::vector<LockView>& locks) {
+  constexpr const char* kCheck = "versions";
+  for (const LockView& lock : locks) {
+    std::string detail;
+    if (lock.snapshot && lock.snapshot->needs) {
+      detail = util::format("to acquire {} needs {}", in_quotes(lock.name),
+                            needs_phrase(*lock.snapshot->needs));
+    } else if (!lock.snapshot && lock.snapshot.error().cause == Cause::other_version) {
+      detail = lock.snapshot.error().text;
+    } else {
+      continue;
+    }
+    return {kCheck, Grade::warn, detail, "rlock status shows all locks of this kind"};
+  }
+  return {kCheck, Grade::ok,
+          util::format("this rlock stores locks in form {}, and knows every rule of these locks",
+                       redis::stored_form())};
+}
+
+// Whether runs wait for each other.
+Check deadlocks(Session& session, std::vector<LockView> locks) {
   constexpr const char* kCheck = "deadlocks";
-  if (options.urls.size() > 1) return std::nullopt;
+  mark_deadlocks(session, locks);
+  auto found = std::find_if(locks.begin(), locks.end(),
+                            [](const LockView& lock) { return !lock.deadlock.empty(); });
+  if (found == locks.end()) return {kCheck, Grade::ok, "no runs wait for each other"};
+  return {kCheck, Grade::warn, found->deadlock,
+          "stop one of these runs, or break a lock with rlock force-unlock"};
+}
+
+// The locks of a quorum are not checked for deadlocks.
+void check_locks(Whole& whole, redis::OpenOptions options) {
+  const bool quorum = options.urls.size() > 1;
   auto session = Session::open(std::move(options));
   auto locks = session ? locks_in_use(*session) : Result<std::vector<LockView>>(session.error());
-  if (!locks) return Check{kCheck, Grade::warn, "not tested: " + locks.error().text, "try again"};
-  mark_deadlocks(*session, *locks);
-  auto found = std::find_if(locks->begin(), locks->end(),
-                            [](const LockView& lock) { return !lock.deadlock.empty(); });
-  if (found == locks->end()) return Check{kCheck, Grade::ok, "no runs wait for each other"};
-  return Check{kCheck, Grade::warn, found->deadlock,
-               "stop one of these runs, or break a lock with rlock force-unlock"};
+  if (!locks) {
+    whole.versions =
+        Check{"versions", Grade::warn, "not tested: " + locks.error().text, "try again"};
+    return;
+  }
+  whole.versions = versions(*locks);
+  if (!quorum) whole.deadlocks = deadlocks(*session, *std::move(locks));
 }
 
 // Examines each target of the URLs and checks the result.
@@ -285,9 +318,8 @@ Result<Report> doctor_command(const Invocation& invocation) {
   for (const redis::ServerTarget& target : targets) std::visit(doctor, target);
   const std::vector<Diagnosis> servers = doctor.diagnoses();
   Whole whole{doctor.independence()};
-  if (!any_has(servers, Grade::fail)) whole.deadlocks = deadlocks(options);
-  const auto password = password_file_check(choices);
-  const int code = failed(servers, whole, password, choices.has(Opt::strict)) ? kFailed : 0;
+  if (!any_has(servers, Grade::fail)) check_locks(whole, options);
+  const int code = failed(servers, whole, choices.has(Opt::strict)) ? kFailed : 0;
   const Places places = places_of(options, choices);
   return Report{[=, rule = doctor.acl_rule()] {
                   return doctor_json(places, servers, whole, Host{password}, rule);

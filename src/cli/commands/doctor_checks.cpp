@@ -149,11 +149,6 @@ MaybeFinding version(const ServerReport& report) {
   return ok(name);
 }
 
-// The form, which all rlocks that share the server must have in common.
-MaybeFinding form(const ServerReport& /*report*/) {
-  return ok(util::format("this rlock stores locks in form {}", redis::stored_form()));
-}
-
 // nullopt unless the ACL denies the keys.
 MaybeFinding keys(const ServerReport& report) {
   if (!report.keys_denied) return std::nullopt;
@@ -483,7 +478,6 @@ Finding independence_of(const std::vector<ServerReport>& reports) {
 
 constexpr Row<ServerReport> kServerRows[] = {{"reachable", reachable},
                                              {"version", version, "INFO"},
-                                             {"form", form},
                                              {"keys", keys},
                                              {"commands", commands},
                                              {"scripts", scripts},

@@ -58,6 +58,8 @@ const std::vector<Metric>& metrics() {
        [](const lock::Snapshot& lock) { return std::to_string(lock.live_holders); }},
       {"rlock_closed", "gauge", "Whether the lock is closed.",
        [](const lock::Snapshot& lock) { return std::string(is_closed(lock) ? "1" : "0"); }},
+      {"rlock_needs_upgrade", "gauge", "Whether only a newer rlock can acquire the lock.",
+       [](const lock::Snapshot& lock) { return std::string(lock.needs ? "1" : "0"); }},
       {"rlock_waiters", "gauge", "Clients that wait for the lock.",
        [](const lock::Snapshot& lock) { return std::to_string(lock.live_waiters); }},
       {"rlock_oldest_wait_seconds", "gauge", "How long the first waiter has waited.",

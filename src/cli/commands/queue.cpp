@@ -84,7 +84,8 @@ std::vector<Millis> forecast(const lock::LockName& name, const lock::Snapshot& s
 
 Result<QueueView> read_queue(const lock::LockName& name, Session& session) {
   TRY(auto queue, inspect_queue(session, name));
-  QueueView view{name.text(), std::move(queue.waiters), {}, std::move(queue.closure)};
+  QueueView view{name.text(), std::move(queue.waiters), {}, std::move(queue.closure),
+                 std::move(queue.needs)};
   if (view.waiters.empty()) return view;
   TRY(auto seen, inspect_holders(session, name));
   view.starts = forecast(name, seen, view.waiters, session);
@@ -98,7 +99,10 @@ std::string table_of(std::span<const QueueView> queues, NameColumn name_column, 
 std::string text_of(const QueueView& queue, size_t servers) {
   const std::string name = in_quotes(queue.name);
   std::string text;
-  if (queue.closure) text = util::format("{} is {}\n", name, closure_phrase(*queue.closure));
+  if (queue.needs) {
+    text = util::format("to acquire {} needs {}\n", name, needs_phrase(*queue.needs));
+  }
+  if (queue.closure) text += util::format("{} is {}\n", name, closure_phrase(*queue.closure));
   return text + (queue.waiters.empty() ? util::format("no run is waiting for {}\n", name)
                                        : table_of({&queue, 1}, NameColumn::hidden, servers));
 }

@@ -94,6 +94,11 @@ Json renewed_json(const lock::Holder& holder, const Record& record) {
   return holder.responsive != lock::Responsive::no && record.renews;
 }
 
+Json needs_json(const std::optional<lock::NewerRules>& needs) {
+  if (!needs) return {};
+  return {{"version", needs->version}, {"rules", needs->words}};
+}
+
 // left_ms is null if the lease does not expire; ttl_ms if the format does not store it, or for a
 // cool-down.
 Json holder_json(const lock::Holder& holder) {
@@ -110,7 +115,8 @@ Json holder_json(const lock::Holder& holder) {
                        {"slots", slots_json(holder.limit)},
                        {"slot", null_if(holder.slot == 0, holder.slot)},
                        {"renewed", renewed_json(holder, record)},
-                       {"overdue_ms", overdue(holder)}});
+                       {"overdue_ms", overdue(holder)},
+                       {"needs", needs_json(holder.needs)}});
 }
 
 // Adds the number of servers that have the lease.
@@ -186,6 +192,7 @@ Json lock_json(const LockView& lock) {
             {"waiters", null_if(!native, snapshot.live_waiters)},
             {"format", to_string(lock.format)},
             {"known", is_known(lock)}};
+  if (snapshot.needs) json["needs"] = needs_json(snapshot.needs);
   if (snapshot.closure) {
     json["closed"] = closure_json(*snapshot.closure);
     if (quorum) json["closed"]["servers"] = snapshot.closure->servers;
@@ -218,7 +225,8 @@ Json waiter_json(const QueueView& queue, size_t at) {
        {"supersede", record.supersede},
        {"urgent_ms", record.urgent},
        {"moved", record.moved},
-       {"starts_in_ms", at < queue.starts.size() ? Json(queue.starts[at]) : Json()}});
+       {"starts_in_ms", at < queue.starts.size() ? Json(queue.starts[at]) : Json()},
+       {"needs", needs_json(waiter.needs)}});
 }
 
 // The object is present even without skips: {"count":0, …}.

@@ -137,6 +137,11 @@ std::string brief_holder_phrase(const lock::Holder& holder, std::optional<Millis
                           : holder_name(decode_record(holder.record), holder.owner) + expected;
 }
 
+std::string needs_phrase(const lock::NewerRules& needs) {
+  return util::format("rlock {} or later ({})", clipped(needs.version, 20),
+                      clipped(util::joined(needs.words, ", "), 200));
+}
+
 std::string obstacle_phrase(const std::optional<lock::Obstacle>& obstacle, TimeStyle style,
                             std::optional<Millis> usual) {
   if (!obstacle) return "held by another client";

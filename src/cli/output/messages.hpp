@@ -34,6 +34,9 @@ std::string holder_phrase(const lock::Holder& holder, TimeStyle style = TimeStyl
 // `closed until 2026-11-23T16:00:00Z by ann@ops1: database upgrade`
 std::string closure_phrase(const lock::Closure& closure);
 
+// `rlock 1.4 or later (!weights)`
+std::string needs_phrase(const lock::NewerRules& needs);
+
 // A holder_phrase() or a closure_phrase(); `held by another client` if the obstacle is unknown.
 std::string obstacle_phrase(const std::optional<lock::Obstacle>& obstacle,
                             TimeStyle style = TimeStyle::start, std::optional<Millis> usual = {});

@@ -51,6 +51,16 @@ std::string remark(const lock::Holder& holder) {
   return holder.responsive == lock::Responsive::no ? "[not renewed] " : "";
 }
 
+// `[needs rlock 1.4] `, if this rlock does not know a rule.
+std::string needs_remark(const std::optional<lock::NewerRules>& needs) {
+  constexpr size_t kLongest = 20;
+  return needs ? util::format("[needs rlock {}] ", util::shortened(needs->version, kLongest)) : "";
+}
+
+std::string needs_text(const std::optional<lock::NewerRules>& needs) {
+  return needs ? needs_phrase(*needs) : "";
+}
+
 std::string command_and_reason(const Record& record) {
   std::string text = record.command.value_or("");
   if (!record.reason || record.reason->empty()) return text;
@@ -208,7 +218,8 @@ std::string life_remark(const lock::Waiter& waiter, const Record& record) {
 
 Cells waiter_cells(const lock::Waiter& waiter, size_t position, uint64_t servers) {
   const Record record = decode_record(waiter.record);
-  std::string remarks = life_remark(waiter, record) + place_remark(record);
+  std::string remarks =
+      needs_remark(waiter.needs) + life_remark(waiter, record) + place_remark(record);
   if (waiter.servers < servers) {
     remarks = util::format("[{} of {}] {}", waiter.servers, servers, remarks);
   }
@@ -319,6 +330,7 @@ LockCells lock_cells(const LockView& lock) {
   LockCells cells{.name = lock.name, .state = std::string(to_string(state_of(snapshot)))};
   if (lock.format == redis::Format::native) cells.waiting = std::to_string(snapshot.live_waiters);
   if (!lock.deadlock.empty()) cells.deadlock = "[deadlock] ";
+  cells.needs = needs_remark(snapshot.needs);
   const auto& closure = snapshot.closure;
   if (closure) {
     cells.remark = util::format("[closed for another {}] ", util::format_duration(closure->left));
@@ -354,7 +366,7 @@ std::string status_table(const std::vector<LockView>& locks, size_t width) {
     const LockCells cells = lock_cells(lock);
     table.add({cells.name, cells.state, cells.who, cells.pid,
                cells.held ? util::format_duration(*cells.held) : "-", cells.waiting,
-               cells.deadlock + cells.remark + cells.command});
+               cells.needs + cells.deadlock + cells.remark + cells.command});
   }
   return table.text(width);
 }
@@ -373,6 +385,7 @@ std::string holder_details(const lock::Holder& holder, size_t width) {
                              since.empty() ? "" : (cooling ? ", at " : ", since ") + since));
   }
   details.add("lease", cooling ? "" : lease_text(holder));
+  details.add("needs", needs_text(holder.needs));
   details.add("mode", own_mode(holder));
   details.add("owner", holder.owner);
   details.add("token", holder.token.value == 0 ? "" : std::to_string(holder.token.value));
@@ -406,6 +419,7 @@ std::string lock_details(const LockView& lock, size_t width) {
   details.add_text(util::display_width(name) + state.size() + 2 <= width
                        ? util::format("{}: {}\n", name, state)
                        : util::format("{}\n  {}", name, clipped_line(state, width - 2)));
+  details.add("needs", needs_text(snapshot.needs));
   for (size_t i = 0; i < snapshot.holders.size(); ++i) {
     if (i > 0) details.add_text("\n");
     details.add_text(holder_details(snapshot.holders[i], width));

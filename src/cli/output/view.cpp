@@ -181,7 +181,7 @@ bool is_idle(const LockView& lock) {
   if (!lock.snapshot) return false;
   const lock::Snapshot& snapshot = *lock.snapshot;
   return snapshot.holders.empty() && snapshot.partial.empty() && snapshot.live_waiters == 0 &&
-         !snapshot.closure;
+         !snapshot.closure && !snapshot.needs;
 }
 
 History to_history(const std::string& name, const lock::HistoryRows& rows, uint64_t most) {

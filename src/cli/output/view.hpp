@@ -66,6 +66,7 @@ struct QueueView {
   std::vector<lock::Waiter> waiters;
   std::vector<Millis> starts{};  // from expected_starts(); empty: unknown
   std::optional<lock::Closure> closure{};
+  std::optional<lock::NewerRules> needs{};
 };
 
 // How long the last run took, the later one of the last success and the last failure.
@@ -87,7 +88,7 @@ std::vector<Millis> expected_starts(const lock::Snapshot& present,
 // Whether the server knows the lock: it is held, or was used within 30 days.
 bool is_known(const LockView& lock);
 
-// Whether no run holds the lock, waits for it, or has a part of it.
+// Whether no run holds the lock, waits for it, or has a part of it, and this rlock may acquire it.
 bool is_idle(const LockView& lock);
 
 // A line of the history of one lock or of many: a run with the skips between the end of the

@@ -18,6 +18,10 @@ std::string id_of_closure(const lock::Snapshot& lock) {
   return lock.closure ? lock.closure->id : "";
 }
 
+std::string rules_of(const lock::Snapshot& lock) {
+  return lock.needs ? lock.needs->version + util::joined(lock.needs->words, "") : "";
+}
+
 bool same_holder(const lock::Holder& a, const lock::Holder& b) {
   return a.owner == b.owner && a.token == b.token && a.state == b.state && a.entries == b.entries &&
          a.servers == b.servers && a.record == b.record;
@@ -84,6 +88,7 @@ std::vector<std::string_view> changed_fields(const std::optional<LockView>& befo
   if (!same) fields.push_back("holders");
   if (was.live_waiters != is.live_waiters) fields.push_back("waiters");
   if (id_of_closure(was) != id_of_closure(is)) fields.push_back("closed");
+  if (rules_of(was) != rules_of(is)) fields.push_back("needs");
   if (!same_servers(was, is)) fields.push_back("quorum");
   return fields;
 }

@@ -257,7 +257,7 @@ void add_table(Lines& lines, const FrameInput& input,
     const LockCells cells = cells_of(*locks[i]->lock);
     table.add({cells.name, cells.state, cells.who, cells.held ? seconds(*cells.held) : "-",
                expected_end(*locks[i]), cells.waiting, seconds(since(locks[i]->at, input.now)),
-               cells.deadlock + cells.command});
+               cells.needs + cells.deadlock + cells.command});
   }
   const size_t margin = 2;
   const auto texts = table.lines(input.columns - margin);

@@ -423,6 +423,7 @@ void merge_counts(Snapshot& all, const Snapshot& one) {
   if (one.newest && (!all.newest || all.newest->number < one.newest->number)) {
     all.newest = one.newest;
   }
+  if (!all.needs) all.needs = one.needs;
   all.now = std::max(all.now, one.now);
 }
 

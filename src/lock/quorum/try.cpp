@@ -25,6 +25,7 @@ void add(Summary& summary, const Queued& queued) {
   summary.ticket = std::max(summary.ticket.value_or(Ticket{}), queued.ticket);
   summary.slice =
       std::min(summary.slice.value_or(Millis::max()), queued.slice.value_or(timing::kWaitSlice));
+  if (!summary.needs) summary.needs = queued.needs;
   if (!queued.look_again) return;
   summary.look_again =
       std::min(summary.look_again.value_or(*queued.look_again), *queued.look_again);
@@ -280,6 +281,7 @@ void QuorumAcquire::on_not_granted(const Summary& totals, TimePoint now) {
   if (waits() && in_line && contender_holds) {
     Queued place{params_.call.ticket, totals.position, totals.look_again, totals.contender,
                  totals.slice};
+    place.needs = totals.needs;
     return cancel_try(AcquireReply(std::move(place)), now);
   }
   const bool enough = contender_holds || params_.ties >= kMaxTies;
@@ -296,6 +298,7 @@ void QuorumAcquire::split_vote(const Summary& totals, TimePoint now) {
   if (!waits()) return cancel_try(AcquireReply(RetryNow{}), now, pause);
   const Millis look_again = std::min(pause, totals.look_again.value_or(pause));
   Queued place{params_.call.ticket, totals.position, look_again, totals.contender, {}};
+  place.needs = totals.needs;
   cancel_try(AcquireReply(std::move(place)), now);
 }
 

@@ -32,6 +32,7 @@ struct Summary {
   // The obstacle at the largest number of servers, and that number.
   std::optional<Obstacle> contender{};
   uint64_t contender_servers = 0;
+  std::optional<NewerRules> needs{};  // at any server
 
   size_t answered() const { return granted + queued + busy + refused; }
 };

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "redis/link/reply.hpp"
+#include "redis/store/versions.hpp"
 #include "util/text.hpp"
 
 namespace rlock::redis {
@@ -140,6 +141,7 @@ lock::Holder holder_of(Item item) {
   holder.record = item["record"].text();
   holder.ttl = std::max(Millis(0), span_of(item["ttl"]));
   holder.slot = item["slot"].count();
+  holder.needs = newer_rules(item["needs"].text());
   return holder;
 }
 
@@ -174,7 +176,8 @@ lock::Waiter waiter_of(Item item) {
           string_of(item["record"]),
           {item["ticket"].count()},
           1,
-          std::max(Millis(0), span_of(item["silent"]))};
+          std::max(Millis(0), span_of(item["silent"])),
+          newer_rules(item["needs"].text())};
 }
 
 lock::Queued queued_of(Item item) {
@@ -185,6 +188,7 @@ lock::Queued queued_of(Item item) {
   queued.obstacle = obstacle_of(item["holder"]);
   if (item["slice"].number() > 0) queued.slice = span_of(item["slice"]);
   queued.forgotten = {item["forgotten"].count()};
+  queued.needs = newer_rules(item["needs"].text());
   return queued;
 }
 
@@ -394,6 +398,7 @@ std::optional<lock::Snapshot> decode_snapshot(const redisReply& reply) {
   snapshot.last_grant = {item["last_grant"].count()};
   snapshot.now = time_of(item["now"]);
   read_counts(snapshot, item);
+  snapshot.needs = newer_rules(item["needs"].text());
   if (item["closure"].is_array()) snapshot.closure = closure_of(item["closure"]);
   if (const uint64_t number = item["newest"].count(); number > 0) {
     snapshot.newest = {number, time_of(item["newest_at"]), string_of(item["newest_record"])};

@@ -389,7 +389,7 @@ lock::InFlight<NamesPage> RedisStore::list_page(Link& link, const std::string& c
       std::make_unique<Call<NamesPage>>(link, scan(cursor), kListing, std::move(decode));
   return lock::then<NamesPage>(std::move(page), [this, &link](Result<NamesPage> names, Nanos) {
     if (!names) return lock::ready<NamesPage>(std::move(names));
-    return with_other_forms(link, prefix_, *std::move(names));
+    return with_other_versions(link, prefix_, *std::move(names));
   });
 }
 

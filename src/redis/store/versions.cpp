@@ -22,10 +22,27 @@ std::string_view name_in(std::string_view key) {
   return key;
 }
 
-using Forms = std::vector<Result<bool>>;  // for each of some locks, whether it has another form
+using Others = std::vector<Result<bool>>;  // for each of some locks, whether it is another's
 
-std::optional<bool> is_another(const redisReply& form) {
-  return form.type == REDIS_REPLY_STRING && text_of(form) != std::to_string(lua::form);
+// Whether the fields of a lock's memory have another form, or rules of another version.
+std::optional<bool> is_another(const redisReply& memory) {
+  if (memory.type != REDIS_REPLY_ARRAY) return std::nullopt;
+  for (size_t i = 0; i + 1 < memory.elements; i += 2) {
+    const std::string_view field = text_of(*memory.element[i]);
+    const bool other_form =
+        field == "form" && text_of(*memory.element[i + 1]) != std::to_string(lua::form);
+    if (other_form || field.starts_with('!')) return true;
+  }
+  return false;
+}
+
+// `1.10` is later than `1.9`.
+std::vector<uint64_t> numbers_of(std::string_view version) {
+  std::vector<uint64_t> numbers;
+  for (std::string_view part : util::split(version, '.')) {
+    numbers.push_back(util::parse_number<uint64_t>(part).value_or(0));
+  }
+  return numbers;
 }
 
 Error of_other_version(std::string text) {
@@ -64,22 +81,37 @@ int stored_form() {
   return lua::form;
 }
 
+std::optional<lock::NewerRules> newer_rules(std::string_view text) {
+  lock::NewerRules rules;
+  for (std::string_view word : util::split(text, ' ')) {
+    if (word.starts_with('!')) {
+      rules.words.emplace_back(word);
+    } else if (rules.version.empty() || numbers_of(rules.version) < numbers_of(word)) {
+      rules.version = word;
+    }
+  }
+  if (rules.words.empty()) return std::nullopt;
+  std::sort(rules.words.begin(), rules.words.end());
+  return rules;
+}
+
 std::optional<Error> other_version(std::string_view text, std::span<const std::string> keys,
                                    const Server& server) {
   const std::string_view error = util::take_until(text, ' ');
   if ((error != "FORM" && error != "UNKNOWN") || keys.empty()) return std::nullopt;
   const std::string_view name = name_in(keys.front());
   if (error == "UNKNOWN") {
-    const std::string_view word = util::take_until(text, ' ');
+    const lock::NewerRules rules = newer_rules(text).value_or(lock::NewerRules{});
     return of_other_version(
         util::format("\"{}\" can only be acquired by rlock {} or later, because an rlock of that "
-                     "version uses it in a way that this one does not know ({})",
-                     name, text, word));
+                     "version uses it in a way that this one does not know ({}): upgrade rlock on "
+                     "this host",
+                     name, rules.version, util::joined(rules.words, ", ")));
   }
   return of_other_version(other_form(name, text, keys, server));
 }
 
-lock::InFlight<lock::NamesPage> with_other_forms(Link& link, const std::string& prefix,
+lock::InFlight<lock::NamesPage> with_other_versions(Link& link, const std::string& prefix,
                                                  lock::NamesPage page) {
   const std::set<std::string> in_use(page.in_use.begin(), page.in_use.end());
   std::vector<std::string> names;
@@ -88,14 +120,14 @@ lock::InFlight<lock::NamesPage> with_other_forms(Link& link, const std::string& 
     if (in_use.contains(name)) continue;
     names.push_back(name);
     commands.push_back(
-        {{"HGET", util::format("{}{{{}}}:meta", prefix, name), "form"}, action_on("read", name)});
+        {{"HGETALL", util::format("{}{{{}}}:meta", prefix, name)}, action_on("read", name)});
   }
   if (names.empty()) return lock::ready<lock::NamesPage>(std::move(page));
-  lock::InFlight<Forms> forms =
+  lock::InFlight<Others> others =
       std::make_unique<BatchCall<bool>>(link, std::move(commands), nullptr, is_another);
   return lock::then<lock::NamesPage>(
-      std::move(forms),
-      [page = std::move(page), names = std::move(names)](Result<Forms> read, Nanos) mutable {
+      std::move(others),
+      [page = std::move(page), names = std::move(names)](Result<Others> read, Nanos) mutable {
         if (!read) return lock::ready<lock::NamesPage>(std::move(read).error());
         for (size_t i = 0; i < names.size(); ++i) {
           const Result<bool>& another = (*read)[i];
