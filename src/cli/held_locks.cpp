@@ -75,9 +75,9 @@ run::OuterRun outer_run(HeldRecord record, const LockAddress& address) {
   const bool same_server = record.address == address;
   const HolderProcess& process = record.process;
   run::OuterRun outer{std::move(record.held_lock)};
-  outer.may_put_back = same_server && util::is_live_ancestor(process.pid, process.at);
-  const bool renews = same_server && !outer.may_put_back && process.renewing > Millis(0);
-  if (renews) outer.put_back_grace = timing::renew_interval(process.renewing) + kToRenew;
+  outer.may_restore = same_server && util::is_live_ancestor(process.pid, process.at);
+  const bool renews = same_server && !outer.may_restore && process.renewing > Millis(0);
+  if (renews) outer.restore_grace = timing::renew_interval(process.renewing) + kToRenew;
   return outer;
 }
 

@@ -310,7 +310,7 @@ using HeartbeatReply = std::variant<StillQueued, RetryNow>;
 
 // Lets a renewal restore the lease on a server that has lost it or never had it, if no other owner
 // can have held the lock since it was granted with this token.
-struct PutBack {
+struct Restore {
   Token token;    // 0: the format has no tokens, and restores nothing
   uint64_t slot;  // as granted; it is restored too, or the lease is lost
   // The end of the lease as far as the holder knows. Another owner may have had the lock after it,
@@ -325,11 +325,11 @@ struct PutBack {
 
 struct RenewCall : Claim {
   Entry entry;
-  std::optional<PutBack> put_back;  // nullopt: an expired lease is lost
+  std::optional<Restore> restore;  // nullopt: an expired lease is lost
   bool record_changed = false;      // an extension stores the record too, as a restore does
 };
 
-enum class Renewal { extended, put_back };
+enum class Renewal { extended, restored };
 enum class LostHow {
   deleted,   // by hand, or evicted
   taken,     // another owner was granted it since

@@ -177,7 +177,7 @@ inline constexpr Millis kLongestNestedLease{60'000};
 inline constexpr Millis kEntryPause{20};  // pause between failed requests
 inline constexpr Millis kEntryReleaseTime{500};
 // The interval between checks whether an outer run has restored its lease.
-inline constexpr Millis kPutBackLook{250};
+inline constexpr Millis kRestoreLook{250};
 
 // ---- the renewal thread ----
 

@@ -12,7 +12,7 @@
 --   and of a lease that is restored: slot, once, span, max_failures, rows, supersede
 -- Replies:
 --   extended
---   put_back    the lease was restored
+--   restored    the lease was restored
 --   upgrade     more holders share the lock than this owner allows
 --   lost        how (deleted, taken, full, expired, unissued, released, cancelled, removed, forced), note, holder, and untouched
 --               (1: nobody was granted the lock since this owner was, with this token)
@@ -79,7 +79,7 @@ local function extend(held)
   return {'extended'}
 end
 
-local function put_back()
+local function restore()
   -- Its own cool-down does not prevent an owner from restoring its lease.
   local cooldown, cools_until = read_line('~' .. owner), held_until('~' .. owner)
   if cools_until then remove_holder('~' .. owner) end
@@ -105,7 +105,7 @@ local function put_back()
     note_claim(owner, record, token)
   end
   note_grant(token, line)
-  return {'put_back'}
+  return {'restored'}
 end
 
 if stamp > 0 and stamp < stamp_of(owner) then return reply_of(lost('released')) end
@@ -113,4 +113,4 @@ touch()
 local held = held_until(owner)
 local reply = held and held > now and extend(held)
 sweep()
-return finish(reply or put_back(), owner)
+return finish(reply or restore(), owner)

@@ -28,9 +28,9 @@ struct OuterRun {
   HeldLock held_lock;
   // Whether to restore a lease that the server has lost: only while that run lives, because an old
   // token must not come back.
-  bool may_put_back = false;
+  bool may_restore = false;
   // How long the outer run has to restore its lease itself, if the server has lost it.
-  Millis put_back_grace{0};
+  Millis restore_grace{0};
 };
 
 struct Plan {

@@ -24,12 +24,12 @@ HeldLock entry_in(const Plan& plan, const OuterRun& outer) {
 // The request has no end of the lease, because only the outer run knows it.
 lock::RenewCall enter_call(const Plan& plan, const OuterRun& outer, const HeldLock& held_lock) {
   lock::RenewCall call = renew_call(plan.claim, held_lock, std::nullopt);
-  if (!outer.may_put_back) call.put_back.reset();
+  if (!outer.may_restore) call.restore.reset();
   // A mode narrower than the held one can only be refused, and the request must not restore the
   // lease in that mode.
   if (plan.claim.limit.value() < held_lock.limit.value()) {
     call.limit = plan.claim.limit;
-    call.put_back.reset();
+    call.restore.reset();
   }
   return call;
 }
@@ -121,8 +121,8 @@ Result<EnterResult> request_entry(const Plan& plan, const OuterRun& outer, lock:
 
 // Whether the outer run may still restore the lease that the server lost: not if there is another
 // holder.
-bool may_be_put_back(const OuterRun& outer, const lock::Lost& lost) {
-  return outer.put_back_grace > Millis(0) && lost.how == lock::LostHow::deleted && !lost.by;
+bool may_be_restored(const OuterRun& outer, const lock::Lost& lost) {
+  return outer.restore_grace > Millis(0) && lost.how == lock::LostHow::deleted && !lost.by;
 }
 
 // Whether the server has forgotten the outer run's grant, so that it refuses that run, too. A
@@ -136,26 +136,26 @@ bool forgotten(const Plan& plan, const OuterRun& outer, const lock::MakeInspecto
   return !seen || seen->last_grant < outer.held_lock.token;
 }
 
-Error put_back_awaited(const lock::LockStore& store, const OuterRun& outer) {
+Error restore_awaited(const lock::LockStore& store, const OuterRun& outer) {
   return {ErrorKind::unavailable,
           util::format("{}: the server lost the lease of the outer run; waiting for that run to "
                        "restore it, {} at most",
-                       store.server(), util::format_duration(outer.put_back_grace)),
+                       store.server(), util::format_duration(outer.restore_grace)),
           Retry::later, Answered::yes};
 }
 
 // Waits, because if this run acquired the lock itself, the outer run would lose it at its next
 // renewal.
-Result<EnterResult> await_put_back(const Plan& plan, const OuterRun& outer, lock::LockStore& store,
+Result<EnterResult> await_restore(const Plan& plan, const OuterRun& outer, lock::LockStore& store,
                                    lock::Poller& poller, lock::WaitObserver& observer) {
-  const TimePoint end = poller.now() + outer.put_back_grace;
+  const TimePoint end = poller.now() + outer.restore_grace;
   while (true) {
     const bool last = poller.now() >= end;
     EntryTries tries{plan.limits, lock::Queueing::never, poller.now(), poller, observer};
     TRY(auto answer, request_entry(plan, outer, store, tries));
     const auto* lost = std::get_if<lock::Lost>(&answer);
-    if (lost == nullptr || last || !may_be_put_back(outer, *lost)) return answer;
-    const TimePoint next = std::min(end, poller.now() + timing::kPutBackLook);
+    if (lost == nullptr || last || !may_be_restored(outer, *lost)) return answer;
+    const TimePoint next = std::min(end, poller.now() + timing::kRestoreLook);
     if (poller.pause(next) == lock::PollResult::interrupted)
       return EnterResult(lock::Interrupted{});
   }
@@ -178,15 +178,15 @@ Result<EnterResult> enter_outer_run(const Plan& plan, const Connections& connect
     TRY(auto answer, request_entry(plan, outer, store, tries));
     const auto* lost = std::get_if<lock::Lost>(&answer);
     if (lost == nullptr) return answer;
-    if (lost_outer == nullptr && may_be_put_back(outer, *lost)) lost_outer = &outer;
+    if (lost_outer == nullptr && may_be_restored(outer, *lost)) lost_outer = &outer;
   }
   const TimePoint until = poller.now() + plan.limits.reach;
   if (lost_outer == nullptr ||
       !forgotten(plan, *lost_outer, connections.make_inspector, poller, until)) {
     return EnterResult(lock::Lost{});
   }
-  observer.transient_error(put_back_awaited(store, *lost_outer));
-  return await_put_back(plan, *lost_outer, store, poller, observer);
+  observer.transient_error(restore_awaited(store, *lost_outer));
+  return await_restore(plan, *lost_outer, store, poller, observer);
 }
 
 }  // namespace rlock::run

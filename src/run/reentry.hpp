@@ -13,7 +13,7 @@ using EnterResult = std::variant<HeldLock, lock::Lost, lock::Upgrade, lock::Inte
 
 // Enters the lock under the first of plan.outer_runs that holds it. Lost: none of them does, and
 // the lock is to be acquired as usual. Waits only for an outer run to restore its lease, for
-// OuterRun::put_back_grace. Returns an error if no server answers within plan.limits. Unless it
+// OuterRun::restore_grace. Returns an error if no server answers within plan.limits. Unless it
 // returns a HeldLock, it has released its entry as far as a server answered.
 Result<EnterResult> enter_outer_run(const Plan& plan, const Connections& connections,
                                     lock::Poller& poller, lock::WaitObserver& observer);

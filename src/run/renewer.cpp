@@ -300,8 +300,8 @@ void Renewer::handle_reply(TimePoint now, Result<lock::RenewReply> reply) {
   if (std::exchange(outage_reported_, false)) {
     deps_.observer.renewed_again(std::chrono::duration_cast<Millis>(now - failing_since_));
   }
-  bool put_back = std::get<lock::Renewal>(*reply) == lock::Renewal::put_back;
-  emit(EventKind::renewed, put_back ? "restored: the server had lost it" : "");
+  bool restored = std::get<lock::Renewal>(*reply) == lock::Renewal::restored;
+  emit(EventKind::renewed, restored ? "restored: the server had lost it" : "");
 }
 
 void Renewer::failed(TimePoint now, Error why) {

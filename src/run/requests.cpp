@@ -33,7 +33,7 @@ lock::LeaseMonitor::Settings lease_settings(const Plan& plan, const HeldLock& he
 lock::RenewCall renew_call(const lock::Claim& claim, const HeldLock& held_lock,
                            std::optional<TimePoint> lease_end) {
   lock::RenewCall call{claim, held_lock.entry,
-                       lock::PutBack{held_lock.token, held_lock.slot, lease_end}};
+                       lock::Restore{held_lock.token, held_lock.slot, lease_end}};
   call.owner = held_lock.owner;
   call.limit = held_lock.limit;
   call.min_hold = held_lock.min_hold;

@@ -52,7 +52,7 @@ Result<lock::ReleaseReply> release_until(lock::LockStore& store, lock::ReleaseCa
                                          TimePoint until, const ReleaseInterrupt& interrupt = {});
 
 // The request that renews the held lock that `claim` asked for, and restores a lease that the
-// server has lost; `lease_end` as in lock::PutBack.
+// server has lost; `lease_end` as in lock::Restore.
 lock::RenewCall renew_call(const lock::Claim& claim, const HeldLock& held_lock,
                            std::optional<TimePoint> lease_end);
 

@@ -58,7 +58,7 @@ CASE("closed: a grant from before the closure can be claimed") {
 
 // A live command must not be ended by a closure.
 CASE("closed: a lease is restored during the closure") {
-  lab.play("A granted; data lost; 1s pass; c1 closed 1h; A put back; A holds");
+  lab.play("A granted; data lost; 1s pass; c1 closed 1h; A restored; A holds");
 }
 MUTANT("a closure ends a live command", {"fits(limit, true)", "fits(limit)"});
 

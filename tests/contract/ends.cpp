@@ -60,7 +60,7 @@ MUTANT("a revoked holder is released like any other",
        {"local forced = line.state == 'revoked'", "local forced = false"});
 
 CASE("an expired lease is restored only if no other client held the lock since") {
-  lab.play("A granted; 31s pass; A put back; A holds; 31s pass; B granted");
+  lab.play("A granted; 31s pass; A restored; A holds; 31s pass; B granted");
   need(as<Lost>(lab.renew('A', lab.token('A')), "renewed though B has it").by.has_value(),
        "by nobody");
   lab.play("B released; A lost: taken");
@@ -79,7 +79,7 @@ CASE("a lease is restored although its owner waits in the queue") {
   const lock::Token token = lab.granted('A', asking("slots=2"));
   lab.play(
       "data lost; 1s pass; BC granted slots=2 ttl=5s; A queued slots=2; 6s pass; "
-      "A put back slots=2; A holds; nobody waits");
+      "A restored slots=2; A holds; nobody waits");
   need(lab.inspect().holders.front().token == token, "it was granted the lock once more");
 }
 MUTANT("one that is put back stays in the queue",
@@ -140,7 +140,7 @@ MUTANT("the run of a deleted line is freed at once",
 
 CASE("a flushed lock is restored unless another client was granted it") {
   lock::Token token = lab.granted('A');
-  lab.play("data lost; 0s pass; A put back; A holds; A released");
+  lab.play("data lost; 0s pass; A restored; A holds; A released");
   lock::Token next = lab.granted('B');
   need(next > token, "the token does not grow over a flush");
   lab.play("data lost; 1s pass");
@@ -154,9 +154,9 @@ MUTANT("the token counts from the counter alone",
 // An eviction takes one key at a time. Where the server lost all its data before, its memory is
 // younger than the token and says nothing of it.
 CASE("a broken lock stays broken when its tombstone is evicted") {
-  lab.play("A granted; data lost; 1s pass; A put back; all forced now");
+  lab.play("A granted; data lost; 1s pass; A restored; all forced now");
   lab.cli({"UNLINK", lab.key("released")});
-  lab.play("A lost: forced; nobody holds; data lost; 0s pass; A put back");
+  lab.play("A lost: forced; nobody holds; data lost; 0s pass; A restored");
 }
 MUTANT("the operator's note is ignored",
        {"if call('HEXISTS', WHO, '!' .. owner) == 1 then return 'forced' end", ""});

@@ -217,7 +217,7 @@ MUTANT("the record is read as words",
 CASE("ends: a lease that is restored leaves one run") {
   lab.play("A granted once=k tries=2");
   for (int i = 0; i < 3; ++i) {
-    lab.play("31s pass; A put back once=k tries=2; rows expired -; counts 1 1 1 0 1");
+    lab.play("31s pass; A restored once=k tries=2; rows expired -; counts 1 1 1 0 1");
   }
   lab.play("A fails once=k tries=2; rows released exit:1; counts 1 1 1 0 1");
   need(lab.inspect().last_failure->result == "exit:1", "not how it ended");
@@ -413,7 +413,7 @@ MUTANT("those who look see rows that the run does not want",
 // Those who look also find the row that a second end replaces.
 CASE("ends: a run whose lease was restored after days has one end") {
   lab.granted('A');
-  for (int i = 0; i < 2; ++i) lab.play("24h pass; A put back");
+  for (int i = 0; i < 2; ++i) lab.play("24h pass; A restored");
   lab.pass(31s);
   need_unseen(lab, "rows expired -; counts 1 1 1 0 1");
 }
@@ -442,11 +442,11 @@ MUTANT("a run that died is listed after one that ended later",
 // Others have ended since, and one is held that shares the lock.
 CASE("ends: a second end replaces the row of the first, wherever that is") {
   lab.play(
-      "A granted shared; 31s pass; BC granted shared; B exit:0; C exit:1; A put back shared; "
+      "A granted shared; 31s pass; BC granted shared; B exit:0; C exit:1; A restored shared; "
       "rows released exit:1, released exit:0, expired -; 31s pass");
   need_unseen(lab, "rows released exit:1, released exit:0, expired -; counts 3 2 1 0 1");
   lab.play(
-      "D granted shared; 31s pass; E granted shared; E exit:0; D put back shared; D exit:3; "
+      "D granted shared; 31s pass; E granted shared; E exit:0; D restored shared; D exit:3; "
       "rows released exit:0, released exit:3, released exit:1, released exit:0, expired -");
 }
 MUTANT("a second end is listed again unless its row is the newest",

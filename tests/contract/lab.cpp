@@ -135,7 +135,7 @@ lock::HeartbeatReply Lab::heartbeat(char letter) {
 lock::RenewReply Lab::renew(char letter, lock::Token token, const Ask& ask,
                             const lock::Entry& entry) {
   lock::RenewCall renew{call(letter, ask), entry,
-                        lock::PutBack{token, ask.slot, {}, ask.ahead, ask.attempt}};
+                        lock::Restore{token, ask.slot, {}, ask.ahead, ask.attempt}};
   renew.responsive = lock::Responsive::yes;
   renew.record_changed = !ask.record.empty();
   return value_or_fail(drive(store_.renew(renew)));

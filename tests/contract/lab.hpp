@@ -97,7 +97,7 @@ class Lab {
   // step is done for each of its letters in turn. Behind its verb stand words of asking(), below.
   //   asks, and this is the reply: granted, takes: SLOT, queued, busy (does not wait), refused,
   //     done[: BY], superseded: BY, ended[: HOW]
-  //   renews with the token of its last grant: renewed, extended, put back, lost[: HOW]
+  //   renews with the token of its last grant: renewed, extended, restored, lost[: HOW]
   //   ends: released[: HOW], exit:N, signal:N, ends: RESULT, cancelled, times out, removed
   //   of what is done once: runs (a grant and a success), marked[: no_room], unmarked, fails
   //   of a client of a quorum: confirmed (a grant whose token is written back), withdraws

@@ -190,9 +190,9 @@ void Lab::perform(char letter, const lock::Entry& entry, const std::string& verb
   } else if (verb == "renewed") {
     as<lock::Renewal>(renews(), other);
   } else if (verb == "extended") {
-    need(as<lock::Renewal>(renews(), other) == lock::Renewal::extended, "put back");
-  } else if (verb == "put") {
-    need(as<lock::Renewal>(renews(), other) == lock::Renewal::put_back, "extended");
+    need(as<lock::Renewal>(renews(), other) == lock::Renewal::extended, "restored");
+  } else if (verb == "restored") {
+    need(as<lock::Renewal>(renews(), other) == lock::Renewal::restored, "extended");
   } else if (verb == "lost") {
     const auto lost = as<lock::Lost>(renews(), other);
     need(how.empty() || lost.how == kLost.at(how), lock::to_string(lost.how));

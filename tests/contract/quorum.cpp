@@ -116,7 +116,7 @@ CASE("a server that was away gets the lease, even from a client whose clock is a
   const lock::Token agreed{lab.token('A').value + 60'000'000};
   as<Lost>(lab.renew('A', agreed), "a token of the future is put back");
   need(as<lock::Renewal>(lab.renew('A', agreed, asking("ahead=1m")), "lost") ==
-           lock::Renewal::put_back,
+           lock::Renewal::restored,
        "the grant is not completed");
   lab.play("A holds");
 }
@@ -166,7 +166,7 @@ CASE("the token grows after data loss") {
 CASE("a cancelled grant does not count as a grant") {
   lab.play(
       "A confirmed attempt=1; 31s pass; B granted attempt=1; "
-      "B withdraws attempt=1 ticket=2000; A put back; A holds; B waits");
+      "B withdraws attempt=1 ticket=2000; A restored; A holds; B waits");
 }
 MUTANT("the grant of a single server counts",
        {"if stamp == 0 then note_grant(line.token, line) end", "note_grant(line.token, line)"});

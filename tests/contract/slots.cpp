@@ -48,16 +48,16 @@ CASE("the late renewal of a released slot is lost") {
 
 CASE("flushed slots are restored, newest first; one newcomer costs one") {
   lab.play(
-      "ABC granted slots=3; data lost; 1s pass; C put back slots=3 slot=3; "
-      "A put back slots=3 slot=1; B put back slots=3 slot=2");
+      "ABC granted slots=3; data lost; 1s pass; C restored slots=3 slot=3; "
+      "A restored slots=3 slot=1; B restored slots=3 slot=2");
   lab.play(
-      "data lost; 1s pass; D takes: 1 slots=3; C put back slots=3 slot=3; A lost slots=3 slot=1; "
-      "B put back slots=3 slot=2");
+      "data lost; 1s pass; D takes: 1 slots=3; C restored slots=3 slot=3; A lost slots=3 slot=1; "
+      "B restored slots=3 slot=2");
 }
 
 CASE("a nested run restores its outer run too") {
   lab.play(
-      "A granted; data lost; 1s pass; A inner put back; A inner released; A holds; "
+      "A granted; data lost; 1s pass; A inner restored; A inner released; A holds; "
       "A extended");
 }
 MUTANT("a restored inner run does not restore its outer one",
@@ -100,7 +100,7 @@ MUTANT("entries without a lease of their own", {"math.min(ttl, INNER_LEASE)", "t
 
 // An inner run that releases before the outer one has restored its flushed lease.
 CASE("a nested run ends only its own entry") {
-  lab.play("A granted; A inner renewed; data lost; 1s pass; A inner released; A put back");
+  lab.play("A granted; A inner renewed; data lost; 1s pass; A inner released; A restored");
 }
 MUTANT("an inner run's end is the outer one's too",
        {"add_tombstone(entry == '0' and owner or owner .. ':' .. entry, ended_kind)",
@@ -264,7 +264,7 @@ MUTANT("a renewal loses the slot", {"if entry == '0' then line.ttl = ttl end", "
 CASE("slots: a lease that is restored has its slot, or is lost") {
   lab.play(
       "AB granted slots=3; data lost; 1s pass; C takes: 1 slots=3; D queued; "
-      "B put back slots=3 slot=2; slots 1 2; A lost: taken slots=3 slot=1; D cancelled; "
+      "B restored slots=3 slot=2; slots 1 2; A lost: taken slots=3 slot=1; D cancelled; "
       "E takes: 3 slots=3");
 }
 MUTANT("put back although the slot is taken",
@@ -276,7 +276,7 @@ MUTANT("put back without the slot",
 CASE("slots: other runs are admitted next to a restored one") {
   lab.play("AB granted slots=2; C queued slots=2");
   lab.cli({"ZREM", lab.key("holders"), Lab::owner('A').text(), Lab::owner('B').text()});
-  lab.play("meta deleted; A put back slots=2 slot=1; AC hold; slots 1 2");
+  lab.play("meta deleted; A restored slots=2 slot=1; AC hold; slots 1 2");
 }
 
 CASE("slots: no run takes the slot of a deleted record") {
@@ -290,7 +290,7 @@ MUTANT("a newcomer takes the slot of one whose line was deleted",
 // Its lease has ended, with or without a script that found it.
 CASE("min-hold: a run's own cool-down does not prevent its lease") {
   for (const char* others : {"", "C queued; C cancelled; "}) {
-    lab.play(std::string("A granted min-hold=5m; 31s pass; ") + others + "A put back min-hold=5m");
+    lab.play(std::string("A granted min-hold=5m; 31s pass; ") + others + "A restored min-hold=5m");
     const auto holders = lab.inspect().holders;
     need(holders.size() == 1 && holders[0].state == lock::HolderState::held, "its cool-down stays");
     lab.play("A released; B busy; 5m pass; B granted; B released; 1h pass");

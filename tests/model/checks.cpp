@@ -51,7 +51,7 @@ class Check {
     for (const Client& who : before_.clients) {
       if (who.work != nullptr && !who.work->once.empty()) after_.known[who.work->once];
     }
-    for (auto rule : {&Check::grants,  &Check::put_back,        &Check::others_untouched,
+    for (auto rule : {&Check::grants,  &Check::restored,        &Check::others_untouched,
                       &Check::forced,  &Check::ended_owners,    &Check::slots,
                       &Check::leases,  &Check::waits,           &Check::ends,
                       &Check::lines,   &Check::forgotten,       &Check::failures,
@@ -63,7 +63,7 @@ class Check {
   }
 
  private:
-  bool is_put_back(const std::string& owner) const {
+  bool is_restored(const std::string& owner) const {
     return request_.op == Op::renew && owner == request_.owner;
   }
 
@@ -73,7 +73,7 @@ class Check {
       int64_t token = line_of(is_, holder.member).token;
       const Row* had = find(was_.holders, holder.member);
       bool same = had != nullptr && line_of(was_, holder.member).token == token;
-      if (same || is_put_back(holder.member)) continue;
+      if (same || is_restored(holder.member)) continue;
       grant(holder, token);
       newest = std::max(newest, token);
     }
@@ -120,9 +120,9 @@ class Check {
     return INT64_MAX;
   }
 
-  void put_back() {
+  void restored() {
     const bool later = before_.newest_since_loss > request_.token;
-    if (reply_.word == "put_back" && later && request_.limit == 1)
+    if (reply_.word == "restored" && later && request_.limit == 1)
       broken("F: {} is put back though taken since", request_.owner);
   }
 
@@ -340,7 +340,7 @@ class Check {
 
   // A command starts, unless the reply is a repeated one.
   void start() {
-    if (reply_.word == "put_back") note_newest(request_.token);
+    if (reply_.word == "restored") note_newest(request_.token);
     if (request_.op != Op::acquire || reply_.word != "granted") return;
     const bool again =
         holds(was_, request_.owner, now_) && line_of(was_, request_.owner).state == "held";

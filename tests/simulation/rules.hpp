@@ -41,7 +41,7 @@ class Store final : public redis::RedisStore {
   lock::InFlight<lock::RenewReply> renew(const lock::RenewCall& call) override {
     const bool believes_it =
         broken_ == ClientRule::renews || (broken_ == ClientRule::writes_the_token_back &&
-                                          call.put_back && call.put_back->attempt > 0);
+                                          call.restore && call.restore->attempt > 0);
     if (believes_it) {
       return std::make_unique<lock::ReadyReply<lock::RenewReply>>(
           lock::RenewReply(lock::Renewal::extended));

@@ -20,7 +20,7 @@ Error down(Retry retry = Retry::later) {
 TEST_CASE("a renewal succeeds as soon as a majority has extended the lease, and not before") {
   Replies<RenewReply> replies(5);
   replies[0] = RenewReply(Renewal::extended);
-  replies[3] = RenewReply(Renewal::put_back);
+  replies[3] = RenewReply(Renewal::restored);
   CHECK_FALSE(merge_replies(replies, five(), Collecting::open).has_value());
   replies[4] = RenewReply(Renewal::extended);
   auto reply = merge_replies(replies, five(), Collecting::open);

@@ -163,11 +163,11 @@ TEST_CASE("after the end of its lease a renewal over a quorum brings no token to
        {std::optional(now + 1ms), std::optional(now), std::optional<TimePoint>()}) {
     trio.all_reply(0ms, Renewal::extended);
     (void)trio.finish(
-        quorum.renew({{trio.name, trio.owner}, Entry::outer(), PutBack{Token{7}, 0, lease_end}}));
+        quorum.renew({{trio.name, trio.owner}, Entry::outer(), Restore{Token{7}, 0, lease_end}}));
     for (const ScriptedStore* store : trio.stores) {
-      const auto& put_back = store->renewed.back().put_back;
-      REQUIRE(put_back.has_value() == (lease_end > now));
-      if (put_back) CHECK(put_back->token == Token{7});
+      const auto& restore = store->renewed.back().restore;
+      REQUIRE(restore.has_value() == (lease_end > now));
+      if (restore) CHECK(restore->token == Token{7});
     }
   }
 }
@@ -225,7 +225,7 @@ TEST_CASE("a grant is complete once the servers that were left out have confirme
   REQUIRE(completion != nullptr);
   CHECK(trio.drive(*completion) == 2 * soon + later);
   CHECK(*completion->take() == GrantReach::everywhere);
-  CHECK(trio.stores.back()->renewed.at(0).put_back->token == granted.token);
+  CHECK(trio.stores.back()->renewed.at(0).restore->token == granted.token);
   completion.reset();
   CHECK(quorum.complete_grant() == nullptr);
 }
@@ -267,7 +267,7 @@ TEST_CASE("the confirmation of a grant can restore all that the run asked for") 
   CHECK(sent.record == call.record);
   CHECK(sent.once == call.once);
   CHECK(sent.history_rows == call.history_rows);
-  CHECK(sent.put_back->attempt == call.attempt);
+  CHECK(sent.restore->attempt == call.attempt);
 }
 
 TEST_CASE("a grant that a server refuses to confirm, or is silent about, is not complete") {

@@ -93,7 +93,7 @@ TEST_CASE("a renewal never shortens nor restores a lease, and names the owner th
     ask(store.acquire(acquire_call('a')));
     server.cli({"PEXPIRE", "job", "100000"});
     const lock::RenewCall renew{
-        {name(), owner('a')}, lock::Entry::outer(), lock::PutBack{{7}, 0, std::nullopt}};
+        {name(), owner('a')}, lock::Entry::outer(), lock::Restore{{7}, 0, std::nullopt}};
     CHECK(std::holds_alternative<lock::Renewal>(ask(store.renew(renew))));
     CHECK(std::stoi(server.cli({"PTTL", "job"})) > 60'000);
     server.cli({"DEL", "job"});

@@ -49,7 +49,7 @@ Result<RenewSettings> renew_settings(const Invocation& invocation) {
   claim.responsive = lock::Responsive::no;
   claim.record = encode_record(record_without_command());
   lock::RenewCall call{std::move(claim), lock::Entry::outer(), std::nullopt};
-  if (token.value_or(0) > 0) call.put_back = lock::PutBack{{*token}, 0, std::nullopt};
+  if (token.value_or(0) > 0) call.restore = lock::Restore{{*token}, 0, std::nullopt};
   return RenewSettings{std::move(lease), ttl, std::move(call)};
 }
 
@@ -65,17 +65,17 @@ Status complete_call(RenewSettings& settings, Session& session) {
   };
   auto holder = std::find_if(seen.holders.begin(), seen.holders.end(), ours);
   if (holder == seen.holders.end()) {
-    if (!settings.ttl) settings.call.put_back.reset();
+    if (!settings.ttl) settings.call.restore.reset();
     return Done{};
   }
   settings.call.limit = holder->limit;
-  if (auto& put_back = settings.call.put_back) {
-    put_back->slot = holder->slot;
+  if (auto& restore = settings.call.restore) {
+    restore->slot = holder->slot;
     const bool lives =
         holder->state == lock::HolderState::held || holder->state == lock::HolderState::granted;
     const bool at_majority = 2 * holder->servers > session.servers();
     const Millis left = std::min(holder->left.value_or(Millis(0)), timing::kLongestQuorumLease);
-    if (lives && at_majority) put_back->lease_end = lock::lease_deadline(settings.asked_at, left);
+    if (lives && at_majority) restore->lease_end = lock::lease_deadline(settings.asked_at, left);
   }
   settings.call.responsive = holder->responsive;
   settings.call.record = holder->record;
@@ -85,22 +85,21 @@ Status complete_call(RenewSettings& settings, Session& session) {
 }
 
 // Without a token the server does not check whether another owner had the lock in between.
-std::string how_lost(const lock::Lost& lost, const std::optional<lock::PutBack>& put_back) {
-  if (lost.how == lock::LostHow::unissued && put_back) {
+std::string how_lost(const lock::Lost& lost, const std::optional<lock::Restore>& restore) {
+  if (lost.how == lock::LostHow::unissued && restore) {
     return util::format(
         "the server never issued token {}; a lease is restored only for a token that it issued",
-        put_back->token.value);
+        restore->token.value);
   }
   bool ended = lost.how == lock::LostHow::expired || lost.how == lock::LostHow::deleted;
-  if (ended && (!put_back || lost.by))
-    return "its lease has expired, the server has lost it, or it never held the lock";
+  if (ended && (!restore || lost.by)) return "its lease has expired, or it never held the lock";
   return lost_phrase(lost);
 }
 
 Error no_longer_ours(const RenewSettings& settings, const lock::Lost& lost, const Session& session,
                      const Choices& choices) {
   const bool names_holder = lost.how == lock::LostHow::taken || lost.how == lock::LostHow::full;
-  auto error = no_longer_held(settings.lease, how_lost(lost, settings.call.put_back),
+  auto error = no_longer_held(settings.lease, how_lost(lost, settings.call.restore),
                               names_holder ? std::nullopt : lost.by, session.server());
   bool ended = lost.how == lock::LostHow::expired || lost.how == lock::LostHow::deleted;
   if (ended && !lost.by && choices.has(Opt::token) && !settings.ttl) {
@@ -110,7 +109,7 @@ Error no_longer_ours(const RenewSettings& settings, const lock::Lost& lost, cons
 }
 
 Renewed event_of(const RenewSettings& settings, lock::Renewal renewal) {
-  if (renewal == lock::Renewal::put_back) return Renewed::restored;
+  if (renewal == lock::Renewal::restored) return Renewed::restored;
   return settings.left <= settings.call.ttl ? Renewed::renewed : Renewed::unchanged;
 }
 
@@ -144,7 +143,7 @@ Result<Report> renew(RenewSettings& settings, const Choices& choices) {
                  "the mode of the lock has changed since it was acquired: another program may have "
                  "written to its keys; rlock status shows what the server stores"};
   }
-  if (*renewal == lock::Renewal::put_back && !choices.has(Opt::quiet)) {
+  if (*renewal == lock::Renewal::restored && !choices.has(Opt::quiet)) {
     print_message(
         util::format(
             "{}: the lease had expired, and rlock restored it for {}; the server knows of no other "

@@ -186,9 +186,9 @@ std::optional<Result<RenewReply>> merge_replies(const Replies<RenewReply>& repli
       return renewal != nullptr && *renewal == wanted;
     });
   };
-  const size_t extended = count_of(Renewal::extended), put_back = count_of(Renewal::put_back);
-  if (extended + put_back >= quorum.majority()) {
-    return RenewReply(extended > 0 ? Renewal::extended : Renewal::put_back);
+  const size_t extended = count_of(Renewal::extended), restored = count_of(Renewal::restored);
+  if (extended + restored >= quorum.majority()) {
+    return RenewReply(extended > 0 ? Renewal::extended : Renewal::restored);
   }
   auto refuses = [](const RenewReply& reply) { return !std::holds_alternative<Renewal>(reply); };
   const size_t refused = count(replies, refuses);

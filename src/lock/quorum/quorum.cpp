@@ -182,11 +182,11 @@ InFlight<RenewReply> QuorumStore::renew(const RenewCall& call) {
   // A holder that may have lost the lock does not restore it.
   auto make_request = [call](LockStore& store, size_t, TimePoint now) {
     RenewCall one = call;
-    const bool may_restore = one.put_back && one.put_back->lease_end > now;
+    const bool may_restore = one.restore && one.restore->lease_end > now;
     if (may_restore) {
-      one.put_back->ahead = timing::kLongestClockGap;
+      one.restore->ahead = timing::kLongestClockGap;
     } else {
-      one.put_back.reset();
+      one.restore.reset();
     }
     return store.renew(one);
   };

@@ -214,7 +214,7 @@ void QuorumAcquire::on_granted(const Summary& totals, TimePoint now) {
   token_ = totals.greatest;
   const AcquireCall& call = params_.call;
   RenewCall back{call, Entry::outer(),
-                 PutBack{token_, 0, {}, timing::kLongestClockGap, call.attempt}};
+                 Restore{token_, 0, {}, timing::kLongestClockGap, call.attempt}};
   const std::vector<bool> granted = majority_that_granted();
   if (!call.once)
     asking_.reset();  // otherwise another server may still report that the work is done

@@ -312,7 +312,7 @@ std::optional<lock::HeartbeatReply> decode_heartbeat(const redisReply& reply) {
 std::optional<lock::RenewReply> decode_renew(const redisReply& reply, std::string_view self) {
   Item item(&reply);
   if (item.word() == "extended") return lock::Renewal::extended;
-  if (item.word() == "put_back") return lock::Renewal::put_back;
+  if (item.word() == "restored") return lock::Renewal::restored;
   if (item.word() == "upgrade") return lock::Upgrade{};
   if (item.word() != "lost") return std::nullopt;
   lock::Lost lost{lost_of(item["how"].text()), maybe_holder(item["holder"]),

@@ -254,11 +254,11 @@ lock::InFlight<lock::RenewReply> RedisStore::renew(const lock::RenewCall& call) 
   Arguments given(call);
   given.add("entry", call.entry.text());
   given.add_if("store_record", call.record_changed);
-  if (call.put_back) {
-    given.add_unless_0("token", call.put_back->token.value);
-    given.add_unless_0("slot", call.put_back->slot);
-    given.add_unless_0("ahead", call.put_back->ahead);
-    given.add_unless_0("attempt", call.put_back->attempt);
+  if (call.restore) {
+    given.add_unless_0("token", call.restore->token.value);
+    given.add_unless_0("slot", call.restore->slot);
+    given.add_unless_0("ahead", call.restore->ahead);
+    given.add_unless_0("attempt", call.restore->attempt);
   }
   auto decode = [self = call.owner.text()](const redisReply& reply) {
     return decode_renew(reply, self);
