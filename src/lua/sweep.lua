@@ -59,8 +59,12 @@ end
 local function sweep_waiters()
   local gone = call('ZRANGEBYSCORE', ALIVE, '-inf', now, 'LIMIT', 0, SWEEP)
   for _, owner in ipairs(gone) do
-    remove_waiter(owner)
-    if not tombstone(owner) then add_tombstone(owner, EXPIRED) end
+    if held_until(owner) then
+      dequeue(owner)  -- QUEUE was evicted while it waited, and it was granted the lock as a newcomer
+    else
+      remove_waiter(owner)
+      if not tombstone(owner) then add_tombstone(owner, EXPIRED) end
+    end
   end
   must_retry = must_retry or #gone == SWEEP
 end
