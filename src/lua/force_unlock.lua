@@ -11,11 +11,11 @@
 --   free, nomatch, more
 local note = args.note
 
--- The run of a cool-down is in the history already, so its row gets the note.
+-- The run of a cool-down is in the history already, so its row gets the note. If its lease expired, no renewal restores it now.
 local function note_cooldown(line)
   local place, row = row_of(line.token)
   if not row then return end
-  row.note = quoted(note)
+  row.note, row.owner = quoted(note), nil
   write_history(row, place)
 end
 

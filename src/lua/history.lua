@@ -1,7 +1,7 @@
 -- include: memory words lines
 -- HISTORY: what ran under the lock and who was skipped, and the counters of the memory. A row has the words `kind`, and then
 --   run: token, since, ended, how (released, expired, forced), result (`exit:7`, `signal:9`, `stopped`, or `-`), renewed (when a
---     run that died was last renewed), note (of the operator who broke the lock or its cool-down, with %XX in it)
+--     run that died was last renewed), owner (of such a run, until it restores or releases the lease), note (of the operator who broke the lock or its cool-down, with %XX in it)
 --   skip: times, first, last: skips between two runs share a row, so that they never push runs out; how many of them were done
 --     by another and how many superseded
 --   close: at, ends; open: at
@@ -15,14 +15,23 @@ local function write_history(row, place)
   if length > memory.keep then call('LTRIM', HISTORY, 0, memory.keep - 1) end
 end
 
--- The index of the row of the run with this token, and the row.
-local function row_of(token)
+-- The index of the row of the run with this token, or of this owner, and the row.
+local function row_of(value, name)
   for place = 0, memory.keep - 1 do
     local text = call('LINDEX', HISTORY, place)
     local row = text and read_words(text)
     if not row then return nil end
-    if row.kind == 'run' and row.token == token then return place, row end
+    if row.kind == 'run' and row[name or 'token'] == value then return place, row end
   end
+end
+
+-- The lease of this owner cannot be restored any more. Returns whether the history names the owner.
+local function settle_row(owner)
+  local place, row = row_of(owner, 'owner')
+  if not place then return false end
+  row.owner = nil
+  write_history(row, place)
+  return true
 end
 
 local function quoted(note)
@@ -56,7 +65,7 @@ local function run_row(owner, line, how, result, ended)
   if not line or line.state == 'granted' or line.unclaimed or line.token == 0 then return nil end
   local row = {kind = 'run', token = line.token, since = line.since, ended = ended, how = how, result = line.result or result,
                record = line.record}
-  if how == 'expired' then row.renewed = math.max(line.since, ended - line.ttl) end
+  if how == 'expired' then row.renewed, row.owner = math.max(line.since, ended - line.ttl), owner end
   if how == 'forced' then row.note = quoted(note_of(owner)) end
   count_run(row, line.counted)
   return row

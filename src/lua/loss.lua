@@ -1,4 +1,10 @@
--- include: tombstones holders
+-- include: tombstones holders history
+-- Whether the lease expired, and was neither restored nor released since. The tombstone does not show that for long.
+local function has_expired(owner, token)
+  local _, row = row_of(owner, 'owner')
+  return row and row.token == token
+end
+
 -- Why the lease of an owner that holds nothing now cannot be restored; nil if no other owner can have had the lock since.
 local function loss_reason(owner, entry, token, limit, greatest, end_kind)
   -- The tombstones may have been evicted; an operator's note is in another key.
@@ -9,7 +15,8 @@ local function loss_reason(owner, entry, token, limit, greatest, end_kind)
   if token > greatest then return 'unissued' end
   local since = limit == 1 and memory.grant or memory.exclusive
   if since > token then return 'taken' end
-  if not end_kind and memory.grant >= token and memory.created <= token then return 'deleted' end
+  local is_unknown = not end_kind and not has_expired(owner, token)
+  if is_unknown and memory.grant >= token and memory.created <= token then return 'deleted' end
   if not fits(limit, true) then return 'full' end
   return nil
 end

@@ -37,7 +37,7 @@ local function note_late_success(end_kind)
   local why, other = loss_reason(owner, entry, number, 1, math.huge, end_kind), some_holder()
   if why and not (why == 'full' and (not other or other.token <= number)) then return '' end
   record_run(owner, {token = number, since = math.min(now, math.floor(number / 1000)), record = args.record,
-                     counted = tombstone(owner .. ':counted') and '1' or nil}, ending, note)
+                     counted = (tombstone(owner .. ':counted') or row_of(owner, 'owner')) and '1' or nil}, ending, note)
   return note_outcome(nil)
 end
 

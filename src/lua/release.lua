@@ -101,6 +101,7 @@ local function report_absent()
   local before = tombstone(owner)
   local mark = note_late_success(before)
   if not before then note_lost_run() end
+  if entry == '0' then settle_row(owner) end
   add_tombstone(entry == '0' and owner or owner .. ':' .. entry, ended_kind)
   return {'absent', kind = before and ended_as(before) or 'unknown', note = note_of(owner), mark = mark}
 end

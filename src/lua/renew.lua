@@ -91,7 +91,7 @@ local function restore()
   end
   forget_line('~' .. owner)
   local line = line_again()
-  if tombstone(owner .. ':counted') then line.counted = '1' end
+  if settle_row(owner) or tombstone(owner .. ':counted') then line.counted = '1' end
   call('ZREM', RELEASED, owner)
   dequeue(owner)
   store_holder(owner, line, set_entries(line, {['0'] = lease_of(entry), [entry] = lease_of(entry)}))
