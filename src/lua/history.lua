@@ -11,7 +11,10 @@ local function write_history(row, place)
   if memory.keep == 0 then return call('DEL', HISTORY) end
   if place then return call('LSET', HISTORY, place, words_of(row)) end
   local length = call('LPUSH', HISTORY, words_of(row))
-  if length == 1 then grown[HISTORY] = true end
+  if length == 1 then
+    call('PEXPIREAT', HISTORY, now + KEPT)  -- in case the ACL denies a later command
+    grown[HISTORY] = true
+  end
   if length > memory.keep then call('LTRIM', HISTORY, 0, memory.keep - 1) end
 end
 

@@ -48,8 +48,9 @@ local function write_mark(work, mark, before)
   local pushed_out = not same_sort and make_room(work.field, done)
   local period = string.sub(work.field, 1, 4) == 'per:'
   mark.kept = math.max(mark.kept, now + (period and 2 * work.span or math.max(KEPT, work.span)))
+  local left = call('PTTL', ONCE)  -- before the write, in case the ACL denies it
   call('HSET', ONCE, work.field, words_of(mark))
-  if call('PTTL', ONCE) < mark.kept - now then call('PEXPIREAT', ONCE, int(mark.kept)) end
+  if left < mark.kept - now then call('PEXPIREAT', ONCE, int(mark.kept)) end
   return pushed_out
 end
 
