@@ -134,8 +134,48 @@ another_form() {
   redis hset 'rlock:{lock}:meta' '!calendar' 1.4 >/dev/null
   refuses 78 '"lock" can only be acquired by rlock 1.4 or later' '!calendar'
   [ "$(about lock state)" = held ] || [ "$(rlock status --json lock | jq -r '.locks[0].state')" = held ]
+  run -0 rlock status lock
+  [[ $output == *"  needs    rlock 1.4 or later (!calendar)"* && $output == *"lock: held"* ]] || fail "$output"
   let_go lock
   refuses 78 'rlock 1.4 or later'
+  reset_server
+}
+
+@test "a free lock with rules of a newer version is listed, and each command says which version is needed" {
+  reset_server
+  rlock run lock -- true
+  redis hset 'rlock:{lock}:meta' '!weights' 1.4 >/dev/null
+  run -0 rlock status
+  [[ $output == *"lock  free  "*"[needs rlock 1.4]"* && $output != *"1 free"* ]] || fail "$output"
+  run -0 rlock status --json lock
+  jq -e '.locks[0] | .state == "free" and .needs == {version: "1.4", rules: ["!weights"]}' <<<"$output" || fail "$output"
+  run -1 rlock check lock
+  [[ $output == *"WARNING - \"lock\": to acquire it needs rlock 1.4 or later (!weights)"* ]] || fail "$output"
+  run rlock doctor
+  [[ $output == *"warn  versions      to acquire \"lock\" needs rlock 1.4 or later (!weights)"* ]] || fail "$output"
+  rlock doctor --json | jq -e '.versions.state == "warn"'
+  run -0 rlock queue lock
+  [[ $output == *'to acquire "lock" needs rlock 1.4 or later (!weights)'* ]] || fail "$output"
+  run -0 rlock metrics
+  [[ $output == *'rlock_needs_upgrade{name="lock"} 1'* ]] || fail "$output"
+  redis hdel 'rlock:{lock}:meta' '!weights' >/dev/null
+  redis hset 'rlock:{lock}:meta' form 2 >/dev/null
+  run rlock doctor
+  [[ $output == *"warn  versions      "*"by a newer rlock (form 2"* ]] || fail "$output"
+  reset_server
+}
+
+@test "a waiter of a lock with rules of a newer version says so, and so does the end of its --wait" {
+  reset_server
+  hold lock
+  start rlock run -v -w 1h lock -- true 2>err
+  waits=$!
+  eventually waiting 1 lock
+  redis hset 'rlock:{lock}:meta' '!weights' 1.4 >/dev/null
+  let_go lock
+  eventually grep -q '1st in line; only rlock 1.4 or later (!weights) grants it: upgrade rlock on this host' err
+  redis hdel 'rlock:{lock}:meta' '!weights' >/dev/null
+  ends_with 0 "$waits"
   reset_server
 }
 

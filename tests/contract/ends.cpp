@@ -74,6 +74,44 @@ CASE("a lease that was restored and then deleted is lost") {
 }
 MUTANT("one that is put back stays expired", {"  call('ZREM', RELEASED, owner)\n", ""});
 
+// Only the history still shows it: the tombstone is gone.
+CASE("a lease that expired long ago is restored unless it was released or broken since") {
+  const std::string expired = "A granted min-hold=1h; 31s pass; Z cancelled; 2m pass; Z cancelled; ";
+  lab.play(expired + "A restored min-hold=1h; A holds; rows expired -; counts 1 1 1 0 1");
+  lab.play("A exit:0; rows released exit:0; counts 1 1 1 0 0; all forced now; data lost; 0s pass");
+  for (const std::string end : {"A released: expired; ", "all forced now; "}) {
+    lab.play(expired + end + "2m pass; Z cancelled; A lost: deleted min-hold=1h; data lost; 0s pass");
+  }
+}
+MUTANT("a lease is restored only as long as its tombstone is there",
+       {"not end_kind and not has_expired(owner, token)", "not end_kind"});
+MUTANT("a run that was restored late is counted again", {"if settle_row(owner) or", "if"});
+MUTANT("a lease is restored long after its release",
+       {"if entry == '0' then settle_row(owner) end", ""});
+MUTANT("a lease is restored long after its cool-down was broken",
+       {"row.note, row.owner = quoted(note), nil", "row.note = quoted(note)"});
+MUTANT("a lease is restored after the row of its end was settled", {"  row.owner = nil\n", ""});
+
+CASE("a lease that expired long ago is restored with its own token only") {
+  lab.play("Z granted; Z released; A granted slots=2; 31s pass; Z cancelled; 2m pass; Z cancelled");
+  const Ask ask = asking("slots=2");
+  need(as<Lost>(lab.renew('A', {lab.token('A').value - 1}, ask), "restored").how ==
+           LostHow::deleted,
+       "not lost: deleted");
+  lab.play("A restored slots=2");
+}
+MUTANT("any token restores a lease that is in the history",
+       {"return row and row.token == token", "return row"});
+
+// The success of a run whose lease was lost that long ago.
+CASE("a late success counts once") {
+  lab.play(
+      "A granted once=k; 31s pass; Z cancelled; 2m pass; Z cancelled; A marked once=k; "
+      "rows released exit:0; counts 1 1 1 0 0");
+}
+MUTANT("a late success is a run of its own",
+       {"(tombstone(owner .. ':counted') or row_of(owner, 'owner'))", "tombstone(owner .. ':counted')"});
+
 // It had asked again since it lost the lock with the server's data.
 CASE("a lease is restored although its owner waits in the queue") {
   const lock::Token token = lab.granted('A', asking("slots=2"));

@@ -205,8 +205,40 @@ CASE("a lock with an unknown rule is granted to no client, and its leases still 
   lab.play("all forced now; C queued; nobody holds; C waits");
 }
 MUTANT("a rule that is not known is ignored",
-       {"if string.sub(name, 1, 1) == '!' then return", "if false then return"});
-MUTANT("a rule of a waiter that is not known is ignored", {"unknown_rule(line) or", ""});
+       {"if string.sub(name, 1, 1) == '!' then rules", "if false then rules"});
+MUTANT("a rule of a waiter that is not known is ignored", {"unknown_rules(line) or", ""});
+
+// `1.10 !calendar !weights`, or nothing.
+std::string text_of(const std::optional<lock::NewerRules>& needs) {
+  return needs ? needs->version + " " + util::joined(needs->words, " ") : "";
+}
+
+CASE("the rules that this version does not know are shown, with the version that knows all") {
+  const auto shown = [&lab](const std::string& lock, const std::string& holder,
+                            const std::string& waiter) {
+    const lock::Snapshot seen = lab.inspect();
+    need(text_of(seen.needs) == lock, "of the lock: " + text_of(seen.needs));
+    const auto queued = lab.queued('B');
+    need(text_of(queued.needs) == lock, "in the reply to a waiter: " + text_of(queued.needs));
+    const std::string held = text_of(seen.holders.at(0).needs);
+    need(held == holder, "of the holder: " + held);
+    const std::string waits = text_of(seen.waiters.at(0).needs);
+    need(waits == waiter, "of the waiter: " + waits);
+  };
+  lab.play("A granted; B queued");
+  shown("", "", "");
+  lab.cli({"HSET", lab.key("meta"), "!weights", "1.10", "!calendar", "1.9"});
+  shown("1.10 !calendar !weights", "", "");
+  lab.cli({"HDEL", lab.key("meta"), "!weights", "!calendar"});
+  add_words(lab, 'A', "!held=2.0 ");
+  add_words(lab, 'B', "!waits=1.4 ");
+  shown("", "2.0 !held", "1.4 !waits");
+}
+MUTANT("only one of several rules is shown", {"rules[#rules + 1] =", "rules[1] ="});
+MUTANT("the rules of a lock are not shown", {"needs = unknown_rules(memory),", ""});
+MUTANT("a waiter does not learn of the rules", {", needs = unknown_rules(memory)}", "}"});
+MUTANT("the rules of a holder are not shown", {"holder.needs = unknown_rules(holder)", ""});
+MUTANT("the rules of a waiter are not shown", {"line.needs = unknown_rules(line)", ""});
 
 // Else the row of the run is written, and its counters are lost.
 CASE("a newcomer that meets an unknown rule sweeps nothing") {
@@ -223,6 +255,28 @@ MUTANT("a newcomer learns of the rule after the sweep",
        {"local refusal = not ticket", "sweep() local refusal = not ticket"});
 MUTANT("the owner of a grant that has ended is no newcomer",
        {"not ticket and (held or 0) <= now and", "not ticket and not held and"});
+
+CASE("a new key expires even if the ACL denies a later command") {
+  for (const std::string denied : {"hdel", "pttl"}) {
+    lab.play("data lost; 0s pass; A granted once=k");
+    lab.cli({"ACL", "SETUSER", "default", "-" + denied});
+    bool refused = false;
+    try {
+      lab.play("A marked once=k");
+    } catch (const Broken&) {
+      refused = true;
+    }
+    lab.cli({"ACL", "SETUSER", "default", "+" + denied});
+    need(refused, denied + " is not needed");
+    for (const std::string suffix : {"history", "once"}) {
+      need(lab.end_of(suffix) != -1, "without " + denied + " " + suffix + " does not expire");
+    }
+  }
+}
+MUTANT("a new history expires only at the end of the script",
+       {"call('PEXPIREAT', HISTORY, now + 2592000000)", ""});
+MUTANT("the expiry of marks is asked after the write",
+       {"local left = call('PTTL', ONCE)", ""}, {"if left < mark", "if call('PTTL', ONCE) < mark"});
 
 // For each user the server's rules are asked once an hour.
 CASE("the script asks once an hour what the ACL allows") {

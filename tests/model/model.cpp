@@ -163,7 +163,7 @@ const std::vector<Mutant> kMutants{
         "a renewal does not extend the lease", "M:", kPlain,
         {{"math.max(entries[entry] or 0, lease_of(entry))", "entries[entry] or lease_of(entry)"}}),
     mutant("a waiter is never admitted", "no stuck queue:", kPlain,
-           {{"head == excluded or unknown_rule(line) or not fits(line.limit, line.while_closed)",
+           {{"head == excluded or unknown_rules(line) or not fits(line.limit, line.while_closed)",
              "true"}}),
     mutant("a renewal extends every lease", "O:", {.limits = {kShared, kShared}},
            {{"return {'extended'}",

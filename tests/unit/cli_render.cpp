@@ -116,6 +116,32 @@ TEST_CASE("the queue is shown in order with the owners that --remove takes") {
   CHECK(contains(queue_text({"nightly", {silent}}, 80), "1.5s     [silent 9s] make test"));
 }
 
+TEST_CASE("a lock, a holder and a waiter with rules of a newer rlock say which version is needed") {
+  const lock::NewerRules needs{"1.4", {"!calendar", "!weights"}};
+  LockView lock{"nightly", test::snapshot({}, 0)};
+  lock.snapshot->known = true;
+  CHECK(is_idle(lock));
+  lock.snapshot->needs = needs;
+  CHECK_FALSE(is_idle(lock));
+  CHECK(lock_details(lock, 80) ==
+        "nightly: free, 0 waiting\n  needs    rlock 1.4 or later (!calendar, !weights)\n");
+  CHECK(contains(status_table({lock}, 200), "[needs rlock 1.4] "));
+  lock::Holder holder = test::holder();
+  holder.needs = needs;
+  CHECK(contains(holder_details(holder, 80), "  needs    rlock 1.4 or later (!calendar, !weights)\n"));
+  lock::Waiter waiter = test::waiter();
+  waiter.needs = needs;
+  CHECK(contains(queue_text({"nightly", {waiter}}, 200), "[needs rlock 1.4] make test"));
+  lock::Queued queued{.position = 1};
+  queued.needs = needs;
+  const auto name = *lock::LockName::parse("nightly");
+  CHECK(waiting_text(name, queued, Millis(0)) ==
+        "waiting for \"nightly\", 1st in line; only rlock 1.4 or later (!calendar, !weights) grants "
+        "it: upgrade rlock on this host");
+  queued.obstacle = test::holder();
+  CHECK(contains(waiting_text(name, queued, Millis(0)), "on this host: held by alice@web1"));
+}
+
 TEST_CASE("a lock whose runs wait for each other is marked, and says what to do") {
   LockView lock{"nightly", test::snapshot({test::holder()}, 1)};
   CHECK_FALSE(contains(status_table({lock}, 200), "deadlock"));

@@ -160,6 +160,11 @@ TEST_CASE("a lock of another version is reported with what to do") {
   CHECK(rule->text.find("rlock 1.4 or later") != std::string::npos);
   CHECK(rule->text.find("!calendar") != std::string::npos);
   CHECK(rule->cause == rlock::Cause::other_version);
+  const auto rules = rlock::redis::other_version("UNKNOWN !weights 1.10 !calendar 1.9", keys, server);
+  REQUIRE(rules);
+  CHECK(rules->text ==
+        "\"it's\" can only be acquired by rlock 1.10 or later, because an rlock of that version uses "
+        "it in a way that this one does not know (!calendar, !weights): upgrade rlock on this host");
   CHECK_FALSE(rlock::redis::other_version("OOM FORM 1", keys, server));
   CHECK_FALSE(rlock::redis::other_version("FORM 1", {}, server));
 }

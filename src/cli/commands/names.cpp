@@ -68,6 +68,7 @@ std::string public_names() {
   for (std::string_view word : {"help", "version"}) add(out, "command", word);
   for (const ExitCodeRow& row : exit_codes()) add(out, "exit-code", util::format("{}", row.code));
   for (std::string_view variable : command_variables()) add(out, "variable-of-command", variable);
+  add(out, "variable", kUnstableVariable);
   for (const OptionRow& row : options()) {
     for (std::string_view variable : variables_of(row)) add(out, "variable", variable);
     if (!row.in_file) continue;

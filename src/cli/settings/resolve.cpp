@@ -333,10 +333,9 @@ UnknownVariables unknown_variables(std::span<const std::string> names) {
   };
   UnknownVariables unknown;
   for (const std::string& name : names) {
-    if (!begins_like_ours(name) || std::find(known.begin(), known.end(), name) != known.end()) {
-      continue;
-    }
-    if (is_of_platform(name)) continue;
+    const bool is_known = name == kUnstableVariable ||
+                          std::find(known.begin(), known.end(), name) != known.end();
+    if (!begins_like_ours(name) || is_known) continue;
     const bool ours = name.starts_with(kVariablePrefix);
     if (ours) unknown.names.push_back(name);
     if (is_set("RLOCK_HELD")) continue;

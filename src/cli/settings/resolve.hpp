@@ -28,6 +28,10 @@ using Warnings = std::vector<std::string>;
 // The variables in a command's environment: rlock sets or removes each of them.
 std::span<const std::string_view> command_variables();
 
+// Allows what later versions call unstable. rlock knows the name, so that a fleet whose hosts have
+// several versions can set it for all.
+inline constexpr std::string_view kUnstableVariable = "RLOCK_UNSTABLE";
+
 // The variables that an option reads.
 std::vector<std::string_view> variables_of(const OptionRow& row);
 
