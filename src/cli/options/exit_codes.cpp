@@ -53,8 +53,8 @@ constexpr ExitCodeRow kExitCodes[] = {
      "You have to edit something. No server is given, a file is bad, a key is unknown, or the URL "
      "is wrong. A wrong URL names another kind of server (a Sentinel, a node of a cluster, a web "
      "server), a replica, or a host, master or database that does not exist. rlock also exits with "
-     "this code if another version of rlock has stored the lock in a form that this version does "
-     "not know.",
+     "this code if another version of rlock has stored the lock in a form, or with a rule, that "
+     "this version does not know.",
      "Edit what the message names: trying again does not help. rlock config shows each setting and "
      "where it comes from."},
     {124, "--max-run stopped the command",
