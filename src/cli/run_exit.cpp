@@ -193,14 +193,13 @@ class EndText {
   }
 
   std::string operator()(const lock::TimedOut& late) const {
-    const std::string needs =
-        late.needs ? util::format("only {} grants it: upgrade rlock on this host",
-                                  needs_phrase(*late.needs))
-                   : std::string();
+    const std::string needs = late.needs
+                                  ? util::format("only {} grants it: upgrade rlock on this host",
+                                                 needs_phrase(*late.needs))
+                                  : std::string();
     if (late.needs && !late.obstacle) {
       return util::format("{} was not granted within {} (--wait): {}; {}", lock_at(context_),
-                          util::format_duration(context_.waited), needs,
-                          what_to_do(late.obstacle));
+                          util::format_duration(context_.waited), needs, what_to_do(late.obstacle));
     }
     return util::format(
         "{} {} {} (--wait): {}; {}{}", lock_at(context_),

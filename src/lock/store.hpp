@@ -256,8 +256,8 @@ struct Queued {
   uint64_t position = 1;               // 1 is the head; 0 if there is no order
   std::optional<Millis> look_again{};  // sooner than after the slice, if a lease may expire before
   std::optional<Obstacle> obstacle{};
-  std::optional<Millis> slice{};  // how long to block; longer if many waiters are ahead
-  Token forgotten{};              // with `once`: as in Granted
+  std::optional<Millis> slice{};      // how long to block; longer if many waiters are ahead
+  Token forgotten{};                  // with `once`: as in Granted
   std::optional<NewerRules> needs{};  // only a server that knows these rules grants the lock
 };
 struct Busy {
@@ -326,7 +326,7 @@ struct Restore {
 struct RenewCall : Claim {
   Entry entry;
   std::optional<Restore> restore;  // nullopt: an expired lease is lost
-  bool record_changed = false;      // an extension stores the record too, as a restore does
+  bool record_changed = false;     // an extension stores the record too, as a restore does
 };
 
 enum class Renewal { extended, restored };

@@ -46,9 +46,8 @@ local function write_mark(work, mark, before)
   local done, was_done = mark.ended > 0, before.kept > 0 and before.ended > 0
   local same_sort = before.kept > 0 and was_done == done
   local pushed_out = not same_sort and make_room(work.field, done)
-  local period = string.sub(work.field, 1, 4) == 'per:'
+  local period, left = string.sub(work.field, 1, 4) == 'per:', call('PTTL', ONCE)  -- before the write: the ACL may deny it
   mark.kept = math.max(mark.kept, now + (period and 2 * work.span or math.max(KEPT, work.span)))
-  local left = call('PTTL', ONCE)  -- before the write, in case the ACL denies it
   call('HSET', ONCE, work.field, words_of(mark))
   if left < mark.kept - now then call('PEXPIREAT', ONCE, int(mark.kept)) end
   return pushed_out

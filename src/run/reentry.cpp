@@ -147,7 +147,7 @@ Error restore_awaited(const lock::LockStore& store, const OuterRun& outer) {
 // Waits, because if this run acquired the lock itself, the outer run would lose it at its next
 // renewal.
 Result<EnterResult> await_restore(const Plan& plan, const OuterRun& outer, lock::LockStore& store,
-                                   lock::Poller& poller, lock::WaitObserver& observer) {
+                                  lock::Poller& poller, lock::WaitObserver& observer) {
   const TimePoint end = poller.now() + outer.restore_grace;
   while (true) {
     const bool last = poller.now() >= end;

@@ -76,11 +76,13 @@ MUTANT("one that is put back stays expired", {"  call('ZREM', RELEASED, owner)\n
 
 // Only the history still shows it: the tombstone is gone.
 CASE("a lease that expired long ago is restored unless it was released or broken since") {
-  const std::string expired = "A granted min-hold=1h; 31s pass; Z cancelled; 2m pass; Z cancelled; ";
+  const std::string expired =
+      "A granted min-hold=1h; 31s pass; Z cancelled; 2m pass; Z cancelled; ";
   lab.play(expired + "A restored min-hold=1h; A holds; rows expired -; counts 1 1 1 0 1");
   lab.play("A exit:0; rows released exit:0; counts 1 1 1 0 0; all forced now; data lost; 0s pass");
   for (const std::string end : {"A released: expired; ", "all forced now; "}) {
-    lab.play(expired + end + "2m pass; Z cancelled; A lost: deleted min-hold=1h; data lost; 0s pass");
+    lab.play(expired + end +
+             "2m pass; Z cancelled; A lost: deleted min-hold=1h; data lost; 0s pass");
   }
 }
 MUTANT("a lease is restored only as long as its tombstone is there",
@@ -95,9 +97,9 @@ MUTANT("a lease is restored after the row of its end was settled", {"  row.owner
 CASE("a lease that expired long ago is restored with its own token only") {
   lab.play("Z granted; Z released; A granted slots=2; 31s pass; Z cancelled; 2m pass; Z cancelled");
   const Ask ask = asking("slots=2");
-  need(as<Lost>(lab.renew('A', {lab.token('A').value - 1}, ask), "restored").how ==
-           LostHow::deleted,
-       "not lost: deleted");
+  need(
+      as<Lost>(lab.renew('A', {lab.token('A').value - 1}, ask), "restored").how == LostHow::deleted,
+      "not lost: deleted");
   lab.play("A restored slots=2");
 }
 MUTANT("any token restores a lease that is in the history",
@@ -110,7 +112,8 @@ CASE("a late success counts once") {
       "rows released exit:0; counts 1 1 1 0 0");
 }
 MUTANT("a late success is a run of its own",
-       {"(tombstone(owner .. ':counted') or row_of(owner, 'owner'))", "tombstone(owner .. ':counted')"});
+       {"(tombstone(owner .. ':counted') or row_of(owner, 'owner'))",
+        "tombstone(owner .. ':counted')"});
 
 // It had asked again since it lost the lock with the server's data.
 CASE("a lease is restored although its owner waits in the queue") {

@@ -130,15 +130,6 @@ CASE("if holder and head die, the next waiter is served") {
   lab.play("2001ms pass; C granted");
 }
 
-// It is no longer in the queue, but its heartbeat is still there.
-CASE("a waiter that is granted the lock after its queue was evicted stays a holder") {
-  lab.play(
-      "A granted; B queued; queue deleted; A released; B granted; 16s pass; C queued; B exit:0; "
-      "rows released exit:0, released -");
-}
-MUTANT("the heartbeat of a holder that waited is that of a dead waiter",
-       {"if held_until(owner) then\n      dequeue(owner)", "if false then\n      dequeue(owner)"});
-
 CASE("an expired lease serves the head") {
   lab.granted('A');
   const auto waiting = lab.queued('B');

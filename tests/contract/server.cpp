@@ -186,8 +186,10 @@ CASE("a lock of another form is left alone") {
   need_other_form(lab, older, kDelete);
 }
 MUTANT("the version word of the memory is not read", {"if memory.form ~= 1 then", "if false then"});
-MUTANT("a form that is no number is not reported", {"= tonumber(value) or value", "= tonumber(value)"});
-MUTANT("a form between two numbers is rounded", {"'FORM ' .. memory.form", "'FORM ' .. int(memory.form)"});
+MUTANT("a form that is no number is not reported",
+       {"= tonumber(value) or value", "= tonumber(value)"});
+MUTANT("a form between two numbers is rounded",
+       {"'FORM ' .. memory.form", "'FORM ' .. int(memory.form)"});
 MUTANT("the form of a lock is changed under its holder",
        {"if memory.form ~= 1 then", "memory.form = 1 if false then"});
 
@@ -256,6 +258,15 @@ MUTANT("a newcomer learns of the rule after the sweep",
 MUTANT("the owner of a grant that has ended is no newcomer",
        {"not ticket and (held or 0) <= now and", "not ticket and not held and"});
 
+// It is no longer in the queue, but its heartbeat is still there.
+CASE("a waiter that is granted the lock after its queue was evicted stays a holder") {
+  lab.play(
+      "A granted; B queued; queue deleted; A released; B granted; 16s pass; C queued; B exit:0; "
+      "rows released exit:0, released -");
+}
+MUTANT("the heartbeat of a holder that waited is that of a dead waiter",
+       {"if held_until(owner) then\n      dequeue(owner)", "if false then\n      dequeue(owner)"});
+
 CASE("a new key expires even if the ACL denies a later command") {
   for (const std::string denied : {"hdel", "pttl"}) {
     lab.play("data lost; 0s pass; A granted once=k");
@@ -275,8 +286,8 @@ CASE("a new key expires even if the ACL denies a later command") {
 }
 MUTANT("a new history expires only at the end of the script",
        {"call('PEXPIREAT', HISTORY, now + 2592000000)", ""});
-MUTANT("the expiry of marks is asked after the write",
-       {"local left = call('PTTL', ONCE)", ""}, {"if left < mark", "if call('PTTL', ONCE) < mark"});
+MUTANT("the expiry of marks is asked after the write", {"'per:', call('PTTL', ONCE)", "'per:'"},
+       {"if left < mark", "if call('PTTL', ONCE) < mark"});
 
 // For each user the server's rules are asked once an hour.
 CASE("the script asks once an hour what the ACL allows") {

@@ -40,8 +40,8 @@ class Store final : public redis::RedisStore {
 
   lock::InFlight<lock::RenewReply> renew(const lock::RenewCall& call) override {
     const bool believes_it =
-        broken_ == ClientRule::renews || (broken_ == ClientRule::writes_the_token_back &&
-                                          call.restore && call.restore->attempt > 0);
+        broken_ == ClientRule::renews ||
+        (broken_ == ClientRule::writes_the_token_back && call.restore && call.restore->attempt > 0);
     if (believes_it) {
       return std::make_unique<lock::ReadyReply<lock::RenewReply>>(
           lock::RenewReply(lock::Renewal::extended));

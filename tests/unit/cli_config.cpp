@@ -340,10 +340,9 @@ TEST_CASE("a variable that no setting reads causes a warning with what it may me
   CHECK(unknown({"PATH", "LOCK_URL_OF_ANOTHER"}).warnings.empty());
   CHECK(unknown({"RLOCK_PREFIXX", "RLOCK_PREFIX"}).names == Words{"RLOCK_PREFIXX"});
   CHECK(unknown({"RLOCK_URI", "RLOCK_HELD"}).warnings.empty());
-  const Words of_rlock{"RLOCK_NAME", "RLOCK_OWNER",     "RLOCK_TOKEN",
-                       "RLOCK_SLOT", "RLOCK_WAITED_MS", "RLOCK_UNLOCKED",
-                       "RLOCK_USER", "REDISCLI_AUTH",   "RLOCK_PASSWORD_FILE",
-                       "RLOCK_UNSTABLE"};
+  const Words of_rlock{"RLOCK_NAME",          "RLOCK_OWNER",    "RLOCK_TOKEN", "RLOCK_SLOT",
+                       "RLOCK_WAITED_MS",     "RLOCK_UNLOCKED", "RLOCK_USER",  "REDISCLI_AUTH",
+                       "RLOCK_PASSWORD_FILE", "RLOCK_UNSTABLE"};
   CHECK(unknown(of_rlock).warnings.empty());
   CHECK(unknown(of_rlock).names.empty());
   const Words of_platforms{"RLOCK_SERVICE_HOST",

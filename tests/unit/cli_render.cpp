@@ -128,16 +128,18 @@ TEST_CASE("a lock, a holder and a waiter with rules of a newer rlock say which v
   CHECK(contains(status_table({lock}, 200), "[needs rlock 1.4] "));
   lock::Holder holder = test::holder();
   holder.needs = needs;
-  CHECK(contains(holder_details(holder, 80), "  needs    rlock 1.4 or later (!calendar, !weights)\n"));
+  CHECK(contains(holder_details(holder, 80),
+                 "  needs    rlock 1.4 or later (!calendar, !weights)\n"));
   lock::Waiter waiter = test::waiter();
   waiter.needs = needs;
   CHECK(contains(queue_text({"nightly", {waiter}}, 200), "[needs rlock 1.4] make test"));
   lock::Queued queued{.position = 1};
   queued.needs = needs;
   const auto name = *lock::LockName::parse("nightly");
-  CHECK(waiting_text(name, queued, Millis(0)) ==
-        "waiting for \"nightly\", 1st in line; only rlock 1.4 or later (!calendar, !weights) grants "
-        "it: upgrade rlock on this host");
+  CHECK(
+      waiting_text(name, queued, Millis(0)) ==
+      "waiting for \"nightly\", 1st in line; only rlock 1.4 or later (!calendar, !weights) grants "
+      "it: upgrade rlock on this host");
   queued.obstacle = test::holder();
   CHECK(contains(waiting_text(name, queued, Millis(0)), "on this host: held by alice@web1"));
 }

@@ -146,8 +146,9 @@ TEST_CASE("a lock of another version is reported with what to do") {
                      "): upgrade rlock on this host"},
       {"FORM 0", "\"it's\" is stored by an older rlock (form 0; this one knows form " + known +
                      "): when no such rlock runs any more, " + deletion},
-      {"FORM new one", "\"it's\" is stored in an unknown form (\"new one\"; this rlock knows form " +
-                           known + "): when all its runs have ended on all hosts, " + deletion}};
+      {"FORM new one",
+       "\"it's\" is stored in an unknown form (\"new one\"; this rlock knows form " + known +
+           "): when all its runs have ended on all hosts, " + deletion}};
   for (const auto& [reply, text] : forms) {
     const auto form = rlock::redis::other_version(reply, keys, server);
     REQUIRE(form);
@@ -160,11 +161,13 @@ TEST_CASE("a lock of another version is reported with what to do") {
   CHECK(rule->text.find("rlock 1.4 or later") != std::string::npos);
   CHECK(rule->text.find("!calendar") != std::string::npos);
   CHECK(rule->cause == rlock::Cause::other_version);
-  const auto rules = rlock::redis::other_version("UNKNOWN !weights 1.10 !calendar 1.9", keys, server);
+  const auto rules =
+      rlock::redis::other_version("UNKNOWN !weights 1.10 !calendar 1.9", keys, server);
   REQUIRE(rules);
-  CHECK(rules->text ==
-        "\"it's\" can only be acquired by rlock 1.10 or later, because an rlock of that version uses "
-        "it in a way that this one does not know (!calendar, !weights): upgrade rlock on this host");
+  CHECK(
+      rules->text ==
+      "\"it's\" can only be acquired by rlock 1.10 or later, because an rlock of that version uses "
+      "it in a way that this one does not know (!calendar, !weights): upgrade rlock on this host");
   CHECK_FALSE(rlock::redis::other_version("OOM FORM 1", keys, server));
   CHECK_FALSE(rlock::redis::other_version("FORM 1", {}, server));
 }
@@ -210,12 +213,9 @@ TEST_CASE("commands that a service refuses are reported with advice, without key
 TEST_CASE("a proxy that does not reach its server is tried again, and no other unknown text") {
   using rlock::Retry;
   const std::pair<const char*, Retry> kRows[] = {
-      {"no upstream host", Retry::later},
-      {"upstream failure", Retry::later},
-      {"ERR Connection refused", Retry::later},
-      {"ERR Connection timed out", Retry::later},
-      {"ERR Host unreachable", Retry::never},
-      {"ERR something else", Retry::never}};
+      {"no upstream host", Retry::later},       {"upstream failure", Retry::later},
+      {"ERR Connection refused", Retry::later}, {"ERR Connection timed out", Retry::later},
+      {"ERR Host unreachable", Retry::never},   {"ERR something else", Retry::never}};
   for (const auto& [text, retry] : kRows) {
     CAPTURE(text);
     const rlock::Error error = rlock::redis::decode_error(text);

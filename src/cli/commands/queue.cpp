@@ -84,8 +84,8 @@ std::vector<Millis> forecast(const lock::LockName& name, const lock::Snapshot& s
 
 Result<QueueView> read_queue(const lock::LockName& name, Session& session) {
   TRY(auto queue, inspect_queue(session, name));
-  QueueView view{name.text(), std::move(queue.waiters), {}, std::move(queue.closure),
-                 std::move(queue.needs)};
+  QueueView view{
+      name.text(), std::move(queue.waiters), {}, std::move(queue.closure), std::move(queue.needs)};
   if (view.waiters.empty()) return view;
   TRY(auto seen, inspect_holders(session, name));
   view.starts = forecast(name, seen, view.waiters, session);

@@ -215,18 +215,17 @@ Json lock_json(const LockView& lock) {
 Json waiter_json(const QueueView& queue, size_t at) {
   const lock::Waiter& waiter = queue.waiters[at];
   const Record record = decode_record(waiter.record);
-  return with_process(
-      {{"position", at + 1}, {"owner", waiter.owner}}, record,
-      {{"traceparent", record.traceparent},
-       {"since", waiter.since},
-       {"waiting_ms", waiter.waiting},
-       {"silent_ms", null_if(waiter.silent == Millis(0), waiter.silent)},
-       {"mode", to_string(waiter.limit.mode())},
-       {"supersede", record.supersede},
-       {"urgent_ms", record.urgent},
-       {"moved", record.moved},
-       {"starts_in_ms", at < queue.starts.size() ? Json(queue.starts[at]) : Json()},
-       {"needs", needs_json(waiter.needs)}});
+  return with_process({{"position", at + 1}, {"owner", waiter.owner}}, record,
+                      {{"traceparent", record.traceparent},
+                       {"since", waiter.since},
+                       {"waiting_ms", waiter.waiting},
+                       {"silent_ms", null_if(waiter.silent == Millis(0), waiter.silent)},
+                       {"mode", to_string(waiter.limit.mode())},
+                       {"supersede", record.supersede},
+                       {"urgent_ms", record.urgent},
+                       {"moved", record.moved},
+                       {"starts_in_ms", at < queue.starts.size() ? Json(queue.starts[at]) : Json()},
+                       {"needs", needs_json(waiter.needs)}});
 }
 
 // The object is present even without skips: {"count":0, …}.

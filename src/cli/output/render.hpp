@@ -16,8 +16,8 @@ struct LockCells {
   std::string name, state, who = "-", pid = "-";  // `+2` behind `who`: further holders
   std::optional<Millis> held{};
   std::string waiting = "-";  // the number of waiters, if the format has a queue
-  // Remarks in front of the command: rules of a newer rlock, a deadlock, and what the state does not
-  // say.
+  // Remarks in front of the command: rules of a newer rlock, a deadlock, and what the state does
+  // not say.
   std::string needs{}, deadlock{}, remark{};
   std::string command{};  // with the reason, if one was given
 };

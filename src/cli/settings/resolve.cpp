@@ -333,8 +333,8 @@ UnknownVariables unknown_variables(std::span<const std::string> names) {
   };
   UnknownVariables unknown;
   for (const std::string& name : names) {
-    const bool is_known = name == kUnstableVariable ||
-                          std::find(known.begin(), known.end(), name) != known.end();
+    const bool is_known =
+        name == kUnstableVariable || std::find(known.begin(), known.end(), name) != known.end();
     if (!begins_like_ours(name) || is_known) continue;
     const bool ours = name.starts_with(kVariablePrefix);
     if (ours) unknown.names.push_back(name);

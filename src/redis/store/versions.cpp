@@ -55,7 +55,8 @@ std::string other_form(std::string_view name, std::string_view text,
   const auto number = util::parse_number<uint64_t>(text);
   if (number.value_or(0) > static_cast<uint64_t>(lua::form)) {
     return util::format(
-        "\"{}\" is stored by a newer rlock (form {}; this one knows form {}): upgrade rlock on this "
+        "\"{}\" is stored by a newer rlock (form {}; this one knows form {}): upgrade rlock on "
+        "this "
         "host",
         name, *number, lua::form);
   }
@@ -112,7 +113,7 @@ std::optional<Error> other_version(std::string_view text, std::span<const std::s
 }
 
 lock::InFlight<lock::NamesPage> with_other_versions(Link& link, const std::string& prefix,
-                                                 lock::NamesPage page) {
+                                                    lock::NamesPage page) {
   const std::set<std::string> in_use(page.in_use.begin(), page.in_use.end());
   std::vector<std::string> names;
   std::vector<CallItem> commands;

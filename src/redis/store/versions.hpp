@@ -26,6 +26,6 @@ std::optional<Error> other_version(std::string_view text, std::span<const std::s
 // The page with all locks of another form, and all with rules of a later version, counted as in
 // use: rlock cannot know that the former are free, and does not acquire the latter.
 lock::InFlight<lock::NamesPage> with_other_versions(Link& link, const std::string& prefix,
-                                                 lock::NamesPage page);
+                                                    lock::NamesPage page);
 
 }  // namespace rlock::redis
