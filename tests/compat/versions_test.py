@@ -84,7 +84,8 @@ class Versions(unittest.TestCase):
         waiting = lambda: len(self.by(LATER).json("queue", name)["waiters"]) == 1
         harness.until(waiting, "the later version waits, and has stored its rule")
         self.refuses(TODAY, name, "rlock 1.99 or later", "!later")
-        self.assertEqual(self.by(TODAY).json("status", name)["locks"][0]["state"], "held")
+        seen = self.by(TODAY).json("status", name)["locks"][0]
+        self.assertEqual((seen["state"], seen["needs"]), ("held", {"version": "1.99", "rules": ["!later"]}))
         self.assertTrue(waiting())
         (self.server.folder / "go").touch()
         self.assertEqual(run.wait(), 7)
@@ -98,8 +99,21 @@ class Versions(unittest.TestCase):
         self.by(TODAY).rlock("release", name, "--owner", lease["owner"], code=76)
         self.by(LATER).rlock("run", "-n", name, "--", "true")
 
+    def test_a_later_version_grants_today_s_waiter_a_lock_with_a_rule_in_its_turn(self):
+        name = "later/job"
+        waiting = lambda count: len(self.by(LATER).json("queue", name)["waiters"]) == count
+        lease = self.by(TODAY).json("acquire", "-n", "-t", "1h", name)
+        first = self.by(TODAY).start("run", "-t", "1h", "-w", "1h", name, "--", "touch", "first")
+        harness.until(lambda: waiting(1), "today's version waits")
+        second = self.by(LATER).start("run", "-t", "1h", "-w", "1h", name, "--", "test", "-e", "first")
+        harness.until(lambda: waiting(2), "the later version waits, and has stored its rule")
+        self.by(TODAY).rlock("release", name, "--owner", lease["owner"])
+        self.assertEqual(first.wait(), 0)
+        self.assertEqual(second.wait(), 0)
+
     def test_versions_of_two_forms_exclude_each_other_and_end_no_command(self):
-        for holds, comes, forms in ((TODAY, NEWER_FORM, ("form 1", "form 2")), (NEWER_FORM, TODAY, ("form 2", "form 1"))):
+        for holds, comes, forms in ((TODAY, NEWER_FORM, ("an older rlock (form 1; this one knows form 2)", "delete its keys")),
+                                   (NEWER_FORM, TODAY, ("a newer rlock (form 2; this one knows form 1)", "upgrade rlock on this host"))):
             with self.subTest(holds=holds):
                 self.server.servers[0].call("FLUSHALL")
                 lease = self.by(holds).acquire()
