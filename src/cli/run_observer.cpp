@@ -203,6 +203,10 @@ void RunObserver::look_for_deadlock(const lock::Queued& queued) {
 void RunObserver::queued(const lock::Queued& queued) {
   update_usual_time(queued);
   look_for_deadlock(queued);
+  if (queued.needs && !std::exchange(knows_rules_, true)) {
+    warn(util::format("only {} grants {}: upgrade rlock on this host", needs_phrase(*queued.needs),
+                      in_quotes(name_.text())));
+  }
   std::lock_guard guard(mutex_);
   queued_ = queued;
   end_outage();

@@ -179,6 +179,7 @@ class RunObserver final : public run::Observer {
   std::string seen_holder_;
   std::optional<Millis> usual_;  // how long runs usually take, from the history; nullopt: unknown
   std::optional<DeadlockWatch> deadlock_;
+  bool knows_rules_ = false;    // warned of rules of a newer rlock
   std::optional<Millis> wait_;  // nullopt after report_short_wait() has reported it
   std::optional<lock::Queued> queued_;
   std::optional<std::string> last_error_;

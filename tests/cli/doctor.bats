@@ -19,7 +19,7 @@ advice() { rlock doctor --json | jq -r --arg check "$1" '.servers[0].checks[] | 
   [[ $output != *" warn "* && $output != *" fail "* ]] || fail "$output"
   [ -z "$stderr" ]
   [ "$(rlock doctor --json | jq -r '[.servers[0].checks[].check] | join(",")')" = \
-    "reachable,version,commands,scripts,waiting,role,eviction,persistence,clock,round trip,tls" ]
+    "reachable,version,commands,scripts,waiting,role,eviction,persistence,neighbours,clock,round trip,tls" ]
   [ "$(rlock doctor --json | jq '[.servers[0].checks[] | select(.check != "version") | select(.state != "ok" or .advice != null)] | length')" -eq 0 ]
   [ "$(redis dbsize)" -eq 0 ]
   run -0 rlock doctor -q

@@ -165,7 +165,7 @@ another_form() {
   reset_server
 }
 
-@test "a waiter of a lock with rules of a newer version says so, and so does the end of its --wait" {
+@test "a waiter warns of rules of a newer version, and keeps its position" {
   reset_server
   hold lock
   start rlock run -v -w 1h lock -- true 2>err
@@ -173,7 +173,7 @@ another_form() {
   eventually waiting 1 lock
   redis hset 'rlock:{lock}:meta' '!weights' 1.4 >/dev/null
   let_go lock
-  eventually grep -q '1st in line; only rlock 1.4 or later (!weights) grants it: upgrade rlock on this host' err
+  eventually grep -q 'warning: only rlock 1.4 or later (!weights) grants "lock": upgrade rlock on this host' err
   redis hdel 'rlock:{lock}:meta' '!weights' >/dev/null
   ends_with 0 "$waits"
   reset_server

@@ -45,7 +45,7 @@ front() {
   for word in EVALSHA AUTH; do
     for why in 'no upstream host' 'upstream failure' 'Connection refused' 'Connection timed out'; do
       reply="-ERR $why"
-      front "$word=$reply"
+      front "$word=$reply" AUTH=+OK
       start env RLOCK_URL="unix://user:pw@$here/front" rlock run -w 1h lock -- touch ran 2>err
       waits=$!
       eventually grep -q "$here/front: .*$why" err

@@ -138,7 +138,7 @@ MUTANT("the end of a long lease that was broken is remembered for a minute",
 CASE("a lock deleted by hand is lost") {
   lab.play("A granted; holders deleted; A lost: deleted");
 }
-MUTANT("put back what was deleted by hand", {"if not end_kind and memory.grant >= token and "
+MUTANT("put back what was deleted by hand", {"if is_unknown and memory.grant >= token and "
                                              "memory.created <= token then return 'deleted' end",
                                              ""});
 

@@ -109,7 +109,8 @@ CASE("history: the list is capped and expires") {
   need(lab.cli({"LLEN", lab.key("history")}) == "100", "not capped");
   need(lab.end_of("history") > 0, "lives for ever");
 }
-MUTANT("the history has no end", {"RELEASED, HISTORY}", "RELEASED}"});
+MUTANT("the history has no end", {"RELEASED, HISTORY}", "RELEASED}"},
+       {"call('PEXPIREAT', HISTORY, now + 2592000000)", ""});
 MUTANT("the history has no bound", {"call('LTRIM', HISTORY, 0, memory.keep - 1)", ""});
 
 CASE("counts: successes and failures, and the last of each") {
@@ -225,6 +226,11 @@ CASE("ends: a lease that is restored leaves one run") {
       "B granted once=k tries=2; 31s pass; B renewed; B exit:0; "
       "rows released exit:0, released exit:1; counts 2 2 2 0 0");
   need(lab.inspect().last_success->record == "record of B", "no success");
+  // Without a row only a tombstone shows that it was counted.
+  lab.play("data lost; 0s pass; A granted once=k tries=2 rows=0");
+  for (int i = 0; i < 4; ++i) {
+    lab.play("31s pass; A restored once=k tries=2 rows=0; counts 1 1 1 0 1");
+  }
 }
 MUTANT("a run whose lease was put back is counted again", {"line.counted = '1'", ""});
 MUTANT("a run whose lease was put back is listed again", {"counted and row_of(line.token)", "nil"});

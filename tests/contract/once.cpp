@@ -312,8 +312,7 @@ CASE("once: marks are kept for a while after they were last asked for") {
 }
 MUTANT("asking does not keep a mark", {"  keep_mark(work)\n", ""});
 MUTANT("the marks have no end",
-       {"if call('PTTL', ONCE) < mark.kept - now then call('PEXPIREAT', ONCE, int(mark.kept)) end",
-        ""});
+       {"if left < mark.kept - now then call('PEXPIREAT', ONCE, int(mark.kept)) end", ""});
 
 CASE("once: of a thousand keys the least recently used ones are dropped") {
   lab.play("A runs once=first; 1s pass; B runs once=second; C runs day=2026-11-22");

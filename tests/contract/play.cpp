@@ -113,7 +113,7 @@ void Lab::perform(const std::string& step, Ask ask) {
   if (verb.ends_with(':')) {
     verb.pop_back();
     words >> how;
-  } else if (verb == "put" || verb == "times" || who == "all") {
+  } else if (verb == "times" || who == "all") {
     words >> how;
   }
   if (verb == "forgotten") {

@@ -125,7 +125,7 @@ TEST_CASE("a lock, a holder and a waiter with rules of a newer rlock say which v
   CHECK_FALSE(is_idle(lock));
   CHECK(lock_details(lock, 80) ==
         "nightly: free, 0 waiting\n  needs    rlock 1.4 or later (!calendar, !weights)\n");
-  CHECK(contains(status_table({lock}, 200), "[needs rlock 1.4] "));
+  CHECK(contains(status_table({lock}, 200), "[needs rlock 1.4]"));
   lock::Holder holder = test::holder();
   holder.needs = needs;
   CHECK(contains(holder_details(holder, 80),

@@ -153,10 +153,11 @@ TEST_CASE("a skip names the holder and is a notice, not an error") {
                  "(reason: release 7)"));
   }
   CHECK(contains(run_exit(lock::TimedOut{}).message, "still busy after 3s"));
-  CHECK(
-      contains(run_exit(lock::TimedOut{.needs = lock::NewerRules{"1.4", {"!weights"}}}).message,
-               "was not granted within 3s (--wait): only rlock 1.4 or later (!weights) grants it: "
-               "upgrade rlock on this host; see "));
+  CHECK(contains(
+      run_exit(lock::TimedOut{.obstacle = {}, .needs = lock::NewerRules{"1.4", {"!weights"}}})
+          .message,
+      "was not granted within 3s (--wait): only rlock 1.4 or later (!weights) grants it: "
+      "upgrade rlock on this host; see "));
   CHECK(contains(
       run_exit(lock::TimedOut{test::holder(), lock::NewerRules{"1.4", {"!weights"}}}).message,
       "only rlock 1.4 or later (!weights) grants it"));

@@ -12,6 +12,7 @@
 #include "cli/deadlock.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/json.hpp"
+#include "cli/output/messages.hpp"
 #include "cli/settings/connect.hpp"
 #include "cli/settings/resolve.hpp"
 #include "cli/settings/run_settings.hpp"
@@ -145,8 +146,9 @@ std::string text_of(const Places& places, const std::vector<Diagnosis>& servers,
   if (whole.independence) text += "all servers\n" + check_line(*whole.independence);
   if (whole.versions) text += "all locks\n" + check_line(*whole.versions);
   if (whole.deadlocks) text += check_line(*whole.deadlocks);
-  return text + "this host\n" + check_line(host.proc) + check_line(host.contain) +
-         check_line(host.contain_user);
+  text += "this host\n";
+  if (host.password) text += check_line(*host.password);
+  return text + check_line(host.proc) + check_line(host.contain) + check_line(host.contain_user);
 }
 
 std::string doctor_json(const Places& places, const std::vector<Diagnosis>& servers,
@@ -182,8 +184,8 @@ bool failed(const std::vector<Diagnosis>& servers, const Whole& whole,
             const std::optional<Check>& password, bool strict) {
   const Grade least = strict ? Grade::warn : Grade::fail;
   auto is_bad = [&](const std::optional<Check>& check) { return check && check->grade >= least; };
-  return is_bad(proc_check()) || is_bad(whole.independence) || is_bad(whole.versions) ||
-         is_bad(whole.deadlocks) || any_has(servers, least);
+  return is_bad(password) || is_bad(proc_check()) || is_bad(whole.independence) ||
+         is_bad(whole.versions) || is_bad(whole.deadlocks) || any_has(servers, least);
 }
 
 Result<std::vector<LockView>> locks_in_use(Session& session) {
@@ -319,7 +321,8 @@ Result<Report> doctor_command(const Invocation& invocation) {
   const std::vector<Diagnosis> servers = doctor.diagnoses();
   Whole whole{doctor.independence()};
   if (!any_has(servers, Grade::fail)) check_locks(whole, options);
-  const int code = failed(servers, whole, choices.has(Opt::strict)) ? kFailed : 0;
+  const auto password = password_file_check(choices);
+  const int code = failed(servers, whole, password, choices.has(Opt::strict)) ? kFailed : 0;
   const Places places = places_of(options, choices);
   return Report{[=, rule = doctor.acl_rule()] {
                   return doctor_json(places, servers, whole, Host{password}, rule);

@@ -92,7 +92,8 @@ std::string how_lost(const lock::Lost& lost, const std::optional<lock::Restore>&
         restore->token.value);
   }
   bool ended = lost.how == lock::LostHow::expired || lost.how == lock::LostHow::deleted;
-  if (ended && (!restore || lost.by)) return "its lease has expired, or it never held the lock";
+  if (ended && (!restore || lost.by))
+    return "its lease has expired, the server has lost it, or it never held the lock";
   return lost_phrase(lost);
 }
 

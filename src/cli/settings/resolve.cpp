@@ -335,7 +335,7 @@ UnknownVariables unknown_variables(std::span<const std::string> names) {
   for (const std::string& name : names) {
     const bool is_known =
         name == kUnstableVariable || std::find(known.begin(), known.end(), name) != known.end();
-    if (!begins_like_ours(name) || is_known) continue;
+    if (!begins_like_ours(name) || is_known || is_of_platform(name)) continue;
     const bool ours = name.starts_with(kVariablePrefix);
     if (ours) unknown.names.push_back(name);
     if (is_set("RLOCK_HELD")) continue;
