@@ -15,7 +15,7 @@ TimePoint at(int ms) {
 }
 
 // The end of a command at `ms`.
-SharedStatePtr ended(int ms, int code, int status) {
+SharedStatePtr exited_with(int ms, int code, int status) {
   SharedStatePtr end = *map_shared_state();
   end->set_ended_at(at(ms));
   end->end_status = status;
@@ -24,7 +24,7 @@ SharedStatePtr ended(int ms, int code, int status) {
 }
 
 SharedStatePtr exits(int ms, int status) {
-  return ended(ms, CLD_EXITED, status);
+  return exited_with(ms, CLD_EXITED, status);
 }
 
 TEST_CASE("a TERM, INT or QUIT of another process ends what the command leaves, however late") {
@@ -64,7 +64,7 @@ TEST_CASE("a key ends what the command leaves only if the command dies of it in 
   CHECK(requests.first() == 0);
   CHECK(requests.cancel(*exits(500, 0)) == 0);
   CHECK(requests.cancel(*exits(500, 128 + SIGINT)) == SIGINT);
-  CHECK(requests.cancel(*ended(500, CLD_KILLED, SIGQUIT)) == SIGQUIT);
+  CHECK(requests.cancel(*exited_with(500, CLD_KILLED, SIGQUIT)) == SIGQUIT);
   CHECK(requests.cancel(*exits(500, 128 + SIGTSTP)) == 0);
   CHECK(requests.cancel(*exits(1001, 128 + SIGINT)) == 0);
   requests.note_key(SIGINT, at(1000));
@@ -75,7 +75,7 @@ TEST_CASE("without a request only a deadly signal ends what the command leaves")
   const StopRequests none(kGrace);
   CHECK(none.why_leftovers_end(*exits(0, 1)) == 0);
   CHECK(none.why_leftovers_end(*exits(0, 128)) == 0);
-  CHECK(none.why_leftovers_end(*ended(0, CLD_KILLED, SIGHUP)) == SIGHUP);
+  CHECK(none.why_leftovers_end(*exited_with(0, CLD_KILLED, SIGHUP)) == SIGHUP);
   CHECK(none.why_leftovers_end(*exits(0, 128 + SIGKILL)) == SIGKILL);
   CHECK(none.cancel(*exits(0, 128 + SIGKILL)) == 0);
 }
