@@ -180,6 +180,9 @@ _rlock_rows() {
         '--reason TEXT'
         '--json '
       )
+      others+=(
+        '--replace '
+      )
       ;;
     open)
       common+=(
