@@ -23,7 +23,7 @@ table() {
 69 user AUTH=-LOADING Redis is loading the dataset in memory
 69 user AUTH=close
 69 database SELECT=-LOADING Redis is loading the dataset in memory
-69 sentinel SENTINEL=*-1
+78 sentinel SENTINEL=*-1
 69 sentinel SENTINEL=-LOADING Redis is loading the dataset in memory
 69 sentinel SENTINEL=close
 69 sentinel SENTINEL=*2 9:127.0.0.1 1:1

@@ -33,7 +33,10 @@ unknown() { echo "$1=-ERR unknown command '$1', with args beginning with: 'rlock
 
 # front RULE…: the proxy at the socket front, in place of an earlier one.
 front() {
-  [ -z "${proxy:-}" ] || { kill "$proxy" && wait "$proxy" 2>/dev/null || true; }
+  if [ -n "${proxy:-}" ]; then
+    kill "$proxy"
+    wait "$proxy" 2>/dev/null || true
+  fi
   rm -f front
   start picky_server.py "$here/front" "$SERVER/s" "$here/log" "$@"
   proxy=$!

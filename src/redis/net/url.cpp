@@ -290,7 +290,7 @@ std::optional<std::string> meant_url(std::string_view text) {
     return std::nullopt;
   }
   const std::string url = (rest.starts_with('/') ? "unix://" : "redis://") + std::string(rest);
-  return parse_url(url) ? std::optional(url) : std::nullopt;
+  return util::printable(url) == url && parse_url(url) ? std::optional(url) : std::nullopt;
 }
 
 Error unknown_scheme(std::string_view text) {
