@@ -104,14 +104,20 @@ struct Exec {
   std::array<int, 6> fds;  // for 0 to kReportFd
 };
 
-void arrange_descriptors(std::array<int, 6> fds) {
+// Returns false with errno if there are too few descriptors: without that of the lock, another
+// server could start in the same folder.
+bool arrange_descriptors(std::array<int, 6> fds) {
   // Duplicated to high numbers first, because each of them may have the number that another one
   // needs.
-  for (int& fd : fds) fd = fcntl(fd, F_DUPFD_CLOEXEC, 10);
+  for (int& fd : fds) {
+    fd = fcntl(fd, F_DUPFD_CLOEXEC, 10);
+    if (fd < 0) return false;
+  }
   close(kNameFd);
   for (int number = 0; number < kReportFd; ++number) dup2(fds[static_cast<size_t>(number)], number);
   dup3(fds[kReportFd], kReportFd, O_CLOEXEC);
   util::close_all_from(kReportFd + 1);
+  return true;
 }
 
 // The append-only file is rewritten long before it grows to this size.
@@ -148,19 +154,22 @@ std::optional<FatalLimit> lift_limits() {
 }
 
 [[noreturn]] void become_server(const Exec& exec) {
-  arrange_descriptors(exec.fds);
-  listen(kNameFd, SOMAXCONN);  // from now on peers of the socket learn this pid
-  reset_signals();
-  umask(077);
   Report report{getpid()};
   report.limit = lift_limits();
-  if (!report.limit && !util::ask_guards_for_exemption()) report.limit = FatalLimit::contained;
-  if (!report.limit && chdir(exec.folder) == 0) {
-    if (write(kReportFd, &report, sizeof report) < 0) _exit(1);
-    execve(exec.argv[0], exec.argv, exec.environment);
+  int line = exec.fds[kReportFd];
+  if (arrange_descriptors(exec.fds)) {
+    line = kReportFd;
+    listen(kNameFd, SOMAXCONN);  // from now on peers of the socket learn this pid
+    reset_signals();
+    umask(077);
+    if (!report.limit && !util::ask_guards_for_exemption()) report.limit = FatalLimit::contained;
+    if (!report.limit && chdir(exec.folder) == 0) {
+      if (write(kReportFd, &report, sizeof report) < 0) _exit(1);
+      execve(exec.argv[0], exec.argv, exec.environment);
+    }
   }
   report.error = errno;
-  (void)!write(kReportFd, &report, sizeof report);
+  (void)!write(line, &report, sizeof report);
   _exit(1);
 }
 

@@ -225,6 +225,13 @@ hard() { sed -n "s/^$2  *[^ ]* *\([^ ]*\) .*/\1/p" "/proc/$1/limits"; }
   [ "$(id -u)" -ne 0 ] || [ "$(ps -o ni= -p "$pid" | tr -d ' ')" -eq 0 ]
 }
 
+@test "a server that a caller with few descriptors starts has the lock of its folder" {
+  run bash -c 'ulimit -Sn 12; exec rlock status --url "local:$1"' bash "$here/locks"
+  pid=$(local_pid "$here/locks")
+  started+=("$pid")
+  [ "$(readlink "/proc/$pid/fd/3")" = "$here/locks/rlock.lock" ] || fail "$output: $(ls -l "/proc/$pid/fd")"
+}
+
 @test "a hard limit that would end the server is reported, and no server is started" {
   [ "$(hard self "Max cpu time")" = unlimited ] || skip "there is a limit on CPU time here"
   local lowly=() option
