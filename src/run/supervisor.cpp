@@ -428,7 +428,7 @@ class Supervisor {
     if (stopped || is_contained()) terminal_.take_back(guard_->command());
     if (stopped) terminal_.restore_modes();
     if (cause_ && !keeps_end(*cause_)) result_.ended_for = cause_;
-    result_.left_nothing = cause_ || is_contained();
+    result_.left_nothing = is_contained() || (cause_ && state_.exempted.size() == 0);
     if (state_.exempted.size() > 0) context_.observer.exempted(describe(state_.exempted));
     const bool gave_up = stage_ == Stage::gave_up;
     if (gave_up) result_.survivors = describe(state_.survivors);

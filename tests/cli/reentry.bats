@@ -160,6 +160,17 @@ killed_with() {
   run -0 rlock run -n killed -- true
 }
 
+@test "a nested run that a hangup spares keeps the lock, and is not taken for a killed one" {
+  hold_with 'nohup rlock run spared -- sh -c "echo \$\$ >up; exec sleep 1000" >/dev/null 2>&1 & exec sleep 1000' spared 2>err
+  kill -HUP "$holder"
+  ends_with 129 "$holder"
+  grep -q "ignored the hang-up and keep running" err || fail "$(cat err)"
+  if grep "stays held" err; then fail "$(cat err)"; fi
+  run -75 rlock run -nq spared -- true
+  kill "$said"
+  run -0 rlock run -w 60 spared -- true
+}
+
 @test "force-unlock of a lock with a nested run stops both runs with 76" {
   for round in 1 2; do
     hold_with 'trap : TERM; rlock run both -- sh -c "echo >up; sleep 1000"; echo $? >inner; sleep 1000; :' both
