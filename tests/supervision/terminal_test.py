@@ -64,6 +64,18 @@ class AtATerminal(Case):
         terminal.type("\x03")
         self.assertEqual(terminal.status(), 5)
 
+    def test_a_slow_cleanup_names_what_it_left(self):
+        """^C counts only within --kill-after: a command that cleans up for longer keeps its worker, and rlock says so."""
+        worker = "(trap '' INT; echo $$. >pid; exec sleep 1000 </dev/null >/dev/null 2>&1)"
+        cleanup = "sleep 0.2; exit 130"
+        terminal = self.on(RLOCK, "run", "-k", "50ms", "slow", "--", "sh", "-c",
+                           f"{worker} & trap 'echo asked; {cleanup}' INT; until [ -s pid ]; do sleep 0.01; done; echo on; while :; do sleep 0.05; done")
+        terminal.type("\x03")
+        terminal.see("asked\r\n")
+        terminal.see("the command failed with 130 and left a process running without the lock: process ")
+        self.assertEqual(terminal.status(), 130)
+        self.sweep()
+
     def test_what_the_command_put_apart_does_not_get_the_keys(self):
         """^C ends a command in our group; a daemon of its own it has to end itself."""
         script = ("setsid -f sh -c 'echo $$. >pid; exec sleep 1000 </dev/null >/dev/null 2>&1'; "
