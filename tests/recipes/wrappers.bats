@@ -11,17 +11,75 @@ wrapper() {
   export TERRAFORM=$here/real ANSIBLE_PLAYBOOK=$here/real
 }
 
-@test "terraform: commands that change the state take the lock of their folder and workspace, others take none" {
+# unlocked COMMAND…: needs no server.
+unlocked() { RLOCK_URL=unix://$here/none "$@"; }
+
+# each_line COMMAND…: with the words of each line of the standard input.
+each_line() {
+  local line
+  while read -r line; do
+    # shellcheck disable=SC2086 # the words of a line
+    "$@" $line || return
+  done
+}
+
+# shellcheck disable=SC2317 # by each_line
+locked() {
+  : >ran
+  run -0 terraform "$@"
+  [[ $(cat ran) == "terraform git.example.org/infra"*": $*" ]] || fail "$(cat ran)"
+}
+
+@test "terraform: a command that may change a state takes the lock, and any other needs no server" {
   command -v git >/dev/null || skip "git is not installed"
   wrapper terraform
+  mkdir prod
   git init -q .
-  git remote add origin https://ci:token@git.example.org/infra.git
-  run -0 terraform apply -auto-approve
-  TF_WORKSPACE=staging run -0 terraform destroy
-  RLOCK_URL=unix://$here/none run -0 terraform plan
-  [ "$(cat ran)" = "terraform https://git.example.org/infra.git default: apply -auto-approve
-terraform https://git.example.org/infra.git staging: destroy
-: plan" ] || fail "$(cat ran)"
+  git remote add origin https://git.example.org/infra.git
+  each_line locked <<'END'
+apply -auto-approve
+-chdir=prod apply
+destroy
+state rm aws_instance.web
+workspace delete staging
+init -migrate-state
+-chdir=prod init -force-copy
+force-unlock 8a51
+a-command-of-a-later-version
+END
+  : >ran
+  each_line unlocked terraform <<'END'
+
+-version
+-chdir=prod plan -out plan
+init -input=false
+state list
+workspace select staging
+END
+  run ! grep -v '^: ' ran
+}
+
+@test "terraform: a state has one lock, however its repository and its folder are named" {
+  command -v git >/dev/null || skip "git is not installed"
+  wrapper terraform
+  mkdir prod
+  git init -q .
+  run ! terraform apply
+  [ ! -e ran ]
+  git remote add origin none
+  while read -r url; do
+    git remote set-url origin "$url"
+    run -0 terraform -chdir=prod apply
+    (cd prod && TERRAFORM=$here/real terraform apply)
+  done <<'END'
+https://git.example.org/infra
+https://ci:token@git.example.org/infra.git/
+ssh://git@git.example.org:2222/infra.git
+git@git.example.org:infra.git
+END
+  [ "$(sed 's/: .*//' ran prod/ran | sort -u)" = "terraform git.example.org/infra/prod" ] || fail "$(cat ran prod/ran)"
+  TF_WORKSPACE=staging run -0 terraform -chdir=prod apply
+  [ "$(sed 's/: .*//' ran | sort -u | wc -l)" -eq 1 ] || fail "$(cat ran)"
 }
 
 @test "ansible: a play takes the lock, a check takes none" {
