@@ -77,6 +77,57 @@ only_forwards() {
   [[ $'\n'$(from_yaml ci/gitlab-ci.yml deploy retry exit_codes)$'\n' != *$'\n'79$'\n'* ]]
 }
 
+# A pipeline as GitLab's runner starts it: the script is the last part of a pipe, and a cancel signals the group of its processes.
+@test "GitLab: in the pipe of the runner the exit code is that of rlock, and a cancel of the group stops the deploy" {
+  gitlab
+  printf ": | eval '%s'\n" "$(cat script)" >piped
+  deploy 'exit 79'
+  CI_PIPELINE_IID=1 run -79 bash -eo pipefail piped
+  deploy 'echo $$ >>running; sleep 1000'
+  start env CI_PIPELINE_IID=2 setsid bash -eo pipefail piped
+  local leader=$!
+  eventually test -s running
+  kill -TERM -- "-$leader"
+  ends_with 143 "$leader"
+  eventually free shop/deploy
+}
+
+@test "GitLab: only the job that calls rlock has its password, and GitHub: only such steps" {
+  needs_yaml
+  run ! from_yaml ci/github-actions.yml env RLOCK_PASSWORD
+  local job step
+  for job in deploy release-train; do
+    for ((step = 1; step < $(from_yaml ci/github-actions.yml jobs "$job" steps | wc -l); step++)); do
+      from_yaml ci/github-actions.yml jobs "$job" steps "$step" >step
+      [ "$(jq 'has("env") and (.env | has("RLOCK_PASSWORD"))' step)" = "$(jq '.run | test("rlock ")' step)" ] || fail "$(cat step)"
+    done
+  done
+}
+
+# The recipe, whose pipeline may be of any CI system.
+page() {
+  mkdir ci
+  recipe "A DEPLOY FROM CI" >script
+}
+
+@test "the page: a cancel stops the deploy and frees the lock" {
+  page
+  cancelled TERM 143 CI_PIPELINE_IID bash -e
+}
+
+@test "the page: deploys only move forward" {
+  page
+  only_forwards 79 CI_PIPELINE_IID bash -e
+}
+
+@test "the page: a step passes the lock on to the next one, and fails if it did not acquire it" {
+  export GITHUB_OUTPUT=$here/output
+  recipe "SEVERAL STEPS UNDER ONE LOCK" >script
+  run -0 bash -e script
+  run -0 rlock release shop/deploy --owner "$(sed -n 's/^owner=//p' output)"
+  RLOCK_URL=unix://nobody:wrong@$SERVER/s run -77 bash -e script
+}
+
 @test "GitHub: a cancel stops the deploy and frees the lock" {
   github 1
   cancelled INT 130 GITHUB_RUN_NUMBER bash -e

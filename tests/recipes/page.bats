@@ -10,8 +10,83 @@ begin_recipe() {
   start sh -c "$text"
 }
 
+# line SECTION [N]: its block, as one line.
+line() { recipe "$@" | sed -z 's, \\\n *, ,g'; }
+
+@test "each block of commands of the page is run by a test" {
+  local section n block missing='' first='([^ ]| [^2-9]|$)'
+  while read -r n section; do
+    # Its title in a test, alone for the first block. The tests of COMING FROM run all blocks of their section.
+    case "$section $n" in *' 1' | 'COMING FROM '*) block=$first ;; *) block=" $n" ;; esac
+    grep -qhE "\"$section\"$block|^$section/$n$" "$BATS_TEST_DIRNAME"/*.bats || missing+="$section $n; "
+  done < <(awk -F '"' '/^\.SH /{ section = $2; n = 0 } /^\.nf$/ { print ++n, section }' "$BATS_TEST_DIRNAME/../../man/rlock-recipes.7")
+  [ -z "$missing" ] || fail "no test runs: $missing"
+}
+
+@test "a stuck lock: the first command stops the job, the second frees the lock immediately" {
+  recipe "A LOCK IS STUCK AT 3 A.M." | sed 's/ *#.*//; s/$/ --yes/' >commands
+  start rlock run -q shop/nightly -- sleep 1000
+  eventually held shop/nightly
+  run -0 sh -c "$(sed -n 1p commands)"
+  ends_with 76 $!
+  rlock acquire shop/nightly --ttl 1h >/dev/null
+  run -0 sh -c "$(sed -n 2p commands)"
+  free shop/nightly
+}
+
+@test "once a day: a failed job sends a mail even if it prints nothing, the next host does it, and a skip is silent" {
+  [ "$(recipe "A JOB ONCE A DAY ON TEN HOSTS" | grep -c '^MAILTO=root$')" -eq 1 ]
+  recipe "A JOB ONCE A DAY ON TEN HOSTS" | sed -n 's/^0 3 \* \* \* //p' >job
+  at_noon
+  program bin/backup.sh 'exit 7'
+  run -7 sh job
+  [[ $output == *"on $(hostname)"*7* ]] || fail "$output"
+  program bin/backup.sh 'echo >>ran'
+  for _ in 1 2; do
+    run -0 sh job
+    [ -z "$output" ] || fail "$output"
+  done
+  [ "$(wc -l <ran)" -eq 1 ]
+}
+
+@test "once a day: nothing that a contained job has started outlives it" {
+  [ "$(id -u)" -eq 0 ] || skip "needs root"
+  program bin/import 'setsid sleep 86462 & echo >>ran'
+  recipe "A JOB ONCE A DAY ON TEN HOSTS" 2 | sed 's/^5 3 \* \* \* //' >job
+  run -0 sh job
+  [ -e ran ]
+  run ! pgrep -fx "sleep 86462"
+}
+
+@test "four test databases: a run has the first that is free" {
+  program tests 'echo "$DATABASE"'
+  run -0 sh -c "$(recipe "A POOL OF FOUR TEST DATABASES")"
+  [ "$output" = test1 ] || fail "$output"
+}
+
+@test "a program that must not run twice: what changes nothing needs no server, and all else takes the lock" {
+  program real 'echo "$RLOCK_NAME: $*"'
+  program bin/terraform "$(recipe "A PROGRAM THAT MUST NOT RUN TWICE AT A TIME" | sed "s,/usr/bin/terraform,$here/real,")"
+  RLOCK_URL=unix://$here/none run -0 terraform plan
+  [ "$output" = ": plan" ] || fail "$output"
+  run -0 terraform -chdir=prod apply
+  [ "$output" = "shop/terraform: -chdir=prod apply" ] || fail "$output"
+}
+
+@test "the event log: a line for each event" {
+  program bin/job true
+  run -0 sh -c "$(recipe "THE EVENT LOG" | sed "s,/var/log/rlock/,$here/,")"
+  [ "$(jq -r .event events.jsonl | tr '\n' ' ')" = "acquired exited released " ] || fail "$(cat events.jsonl)"
+}
+
+@test "alerts: the crontab line writes the metrics of each lock" {
+  rlock run shop/nightly -- true
+  run -0 sh -c "$(line "ALERTS" | sed "s/^\* \* \* \* \* root //; s,/var/lib/prometheus/node-exporter,$here,")"
+  grep -q 'name="shop/nightly"' rlock.prom || fail "$(cat rlock.prom)"
+}
+
 @test "catch-up: a later try does the job that failed, once a day; a try that finds it done or running succeeds" {
-  recipe "A JOB THAT CATCHES UP, AS WITH ANACRON" | sed 's/^@reboot *//; s/^17 \* \* \* \* *//' >tries
+  line "A JOB THAT CATCHES UP, AS WITH ANACRON" | sed 's/^@reboot *//; s/^17 \* \* \* \* *//' >tries
   [ "$(wc -l <tries)" -eq 2 ] || fail "$(cat tries)"
   at_noon
   program bin/report 'echo failed >>ran; exit 7'
@@ -22,6 +97,17 @@ begin_recipe() {
   program bin/report 'echo done >>ran'
   while read -r try; do run -0 sh -c "$try"; done <tries
   [ "$(tr '\n' ' ' <ran)" = "failed failed done " ] || fail "$(cat ran)"
+}
+
+@test "catch-up: a try at the boot waits for the network" {
+  line "A JOB THAT CATCHES UP, AS WITH ANACRON" | sed -n 's/^@reboot *//; s/ -q / /; 1p' >try
+  program bin/report 'echo done >>ran'
+  RLOCK_URL=unix://$here/later start sh try 2>errors
+  local waiter=$!
+  eventually grep -qE 'for another (5m|4m5[0-9]s)' errors
+  ln -s "$SERVER/s" later
+  ends_with 0 "$waiter"
+  [ -e ran ]
 }
 
 @test "a ping: only the run that did the job sends it, and a monitor that does not answer is no failure" {
@@ -65,6 +151,17 @@ begin_recipe() {
   run -1 sh -c "$(recipe "A LOCK THAT MOVES TO ANOTHER HOST")"
   run -1 rlock status -q shop/deploy
   [ ! -e moved ]
+}
+
+@test "a lock that moves to another host is released there by a shell that a signal kills" {
+  program bin/roll-out "$(recipe "A LOCK THAT MOVES TO ANOTHER HOST" 2)"
+  program bin/install-release 'echo $PPID >installing; exec sleep 1000'
+  start dash bin/roll-out "$(rlock acquire shop/deploy --ttl 10m)"
+  local shell=$!
+  eventually test -s installing
+  kill -TERM "$(pgrep -P "$shell")" "$shell"
+  ends_with 143 "$shell"
+  free shop/deploy
 }
 
 @test "over ssh: rlock runs at the host of the job, with a terminal" {
@@ -145,4 +242,52 @@ begin_recipe() {
   run -0 sh -c "$(recipe "FREEZE OF AN ENVIRONMENT" 3 | tail -n 1)"
   ends_with 0 "$waiter"
   [ "$(tr '\n' ' ' <ran)" = "deployed fixed deployed " ] || fail "$(cat ran)"
+}
+
+@test "the newest ends the running preview, and an older one that is retried ends none" {
+  text=$(recipe "THE NEWEST ENDS THE RUNNING ONE")
+  program preview.sh 'echo "$CI_PIPELINE_IID" >>ran; exec sleep 1000'
+  ran() { [ "$(tr '\n' ' ' <ran)" = "$1" ]; }
+  start env CI_PIPELINE_IID=1 sh -c "$text"
+  local first=$! second
+  eventually ran "1 "
+  start env CI_PIPELINE_IID=2 sh -c "$text"
+  second=$!
+  ends_with 76 "$first"
+  eventually ran "1 2 "
+  CI_PIPELINE_IID=1 run -75 sh -c "$text"
+  rlock status -q shop/preview
+  ends_by TERM "$second"
+}
+
+@test "a container: rlock runs inside, with the server's URL" {
+  program bin/docker '[ "$1 $2 $3 $4 $5" = "run --rm -e RLOCK_URL shop/backup" ] && shift 5 && exec "$@"'
+  program bin/backup.sh 'rlock status -q shop/nightly && echo ran'
+  run -0 sh -c "$(recipe "WHAT A DAEMON STARTS")"
+  [ "$output" = ran ] || fail "$output"
+}
+
+@test "a migration: a replica serves after its own, one migrates at a time, and none serves if it fails" {
+  text=$(recipe "A MIGRATION THAT ONE REPLICA DOES")
+  program migrate 'mkdir migrating || exit 8; rlock status -q shop/migrate && echo >>migrated; rmdir migrating'
+  program serve 'echo >>served'
+  for _ in 1 2 3; do start sh -c "$text"; done
+  all_done
+  [ "$(wc -l <migrated) $(wc -l <served)" = "3 3" ] || fail "$(wc -l migrated served)"
+  program migrate 'exit 7'
+  run -7 sh -c "$text"
+  [ "$(wc -l <served)" -eq 3 ]
+}
+
+@test "a migration that must not be repeated is done once for each release and environment, and again after a restore" {
+  text=$(recipe "A MIGRATION THAT ONE REPLICA DOES" 2)
+  program backfill 'echo "$ENVIRONMENT $RELEASE" >>filled'
+  program serve 'echo >>served'
+  export RELEASE=v1
+  for ENVIRONMENT in staging prod prod; do ENVIRONMENT=$ENVIRONMENT run -0 sh -c "$text"; done
+  RELEASE=v2 ENVIRONMENT=prod run -0 sh -c "$text"
+  rlock forget shop/backfill-prod --once v1 --yes
+  ENVIRONMENT=prod run -0 sh -c "$text"
+  [ "$(tr '\n' ' ' <filled)" = "staging v1 prod v1 prod v2 prod v1 " ] || fail "$(cat filled)"
+  [ "$(wc -l <served)" -eq 5 ]
 }

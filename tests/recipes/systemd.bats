@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # The examples for systemd, under a systemd of the test's own.
 load ../cli/helpers/helpers
+load example
 load machine
 
 units=$BATS_TEST_DIRNAME/../../packaging/examples/systemd
@@ -67,6 +68,40 @@ is() { [ "$(state "$2")" = "$1" ]; }
   inside systemctl start --no-block rlock-standby.service
   inside sh -c 'kill -KILL $(systemctl show -P MainPID rlock-other.service)'
   eventually is active rlock-standby.service
+}
+
+# page_unit NAME SECTION: a unit with the lines of this recipe.
+page_unit() {
+  { echo '[Service]' && recipe "$2"; } >page.service
+  install_unit page.service "$1"
+}
+
+@test "the units of the page run: the nightly job with its password, and a service with its standby" {
+  settings
+  program nightly-job 'touch /run/nightly'
+  program app 'systemd-notify --ready; exec sleep infinity'
+  page_unit nightly.service "A SYSTEMD TIMER"
+  page_unit app.service "A HOT STANDBY, OR LEADER"
+  sed -i '/^ExecStart/i LoadCredential=password:/etc/rlock/password\nEnvironment=RLOCK_PASSWORD_FILE=%d/password' machine/units/app.service
+  cp machine/units/app.service machine/units/other.service
+  machine
+  inside systemctl start nightly.service app.service
+  eventually inside test -e /run/nightly
+  inside systemctl start --no-block other.service
+  is activating other.service
+  inside systemctl stop app.service
+  eventually is active other.service
+}
+
+@test "a slot: a shell in single quotes has its number, without braces" {
+  settings
+  oneshot quoted "ExecStart=/usr/local/bin/rlock run --password-file /etc/rlock/password --slots 4 shop/test -- \
+  sh -c 'echo \"<\$RLOCK_SLOT>\" >/run/quoted'"
+  oneshot braces "ExecStart=/usr/local/bin/rlock run --password-file /etc/rlock/password --slots 4 shop/test -- \
+  sh -c 'echo \"<\${RLOCK_SLOT}>\" >/run/braces'"
+  machine
+  inside systemctl start quoted.service braces.service
+  [ "$(inside cat /run/quoted /run/braces)" = $'<1>\n<>' ] || fail "$(inside cat /run/quoted /run/braces)"
 }
 
 @test "a host that stands by has started: its boot does not wait for the lock" {

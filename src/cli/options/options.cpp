@@ -90,7 +90,7 @@ constexpr OptionRow kOptions[] = {
      "run TEXT with $SHELL (or /bin/sh, if it is not set) instead of a COMMAND",
      "For pipes and redirections under the lock. TEXT is one word: quote it. This option cannot be "
      "combined with a COMMAND after --."},
-    {option(Opt::ttl, "ttl", "DUR", "A HOT STANDBY", kRun | kAcquire | kRenew | kDoctor,
+    {option(Opt::ttl, "ttl", "DUR", "A HOT STANDBY, OR LEADER", kRun | kAcquire | kRenew | kDoctor,
             {.group = Group::lease,
              .letter = 't',
              .fallback = "60s",
@@ -122,7 +122,7 @@ constexpr OptionRow kOptions[] = {
      "Gives the command time to clean up after --max-run, a lost lease or force-unlock. After a "
      "lost lease the time may be shorter, because rlock sends KILL before the lease can expire on "
      "the server. If the command needs longer, use a longer --ttl."},
-    {option(Opt::stop_after, "stop-after", "DUR", "A HOT STANDBY", kRun,
+    {option(Opt::stop_after, "stop-after", "DUR", "A HOT STANDBY, OR LEADER", kRun,
             {.group = Group::processes, .fallback = "none"}),
      "after a TERM to rlock, kill the command if it runs for longer than DUR",
      "For a command that may ignore TERM or clean up for too long. The time begins when another "
