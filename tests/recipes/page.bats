@@ -36,7 +36,7 @@ line() { recipe "$@" | sed -z 's, \\\n *, ,g'; }
 
 @test "once a day: a failed job sends a mail even if it prints nothing, the next host does it, and a skip is silent" {
   [ "$(recipe "A JOB ONCE A DAY ON TEN HOSTS" | grep -c '^MAILTO=root$')" -eq 1 ]
-  recipe "A JOB ONCE A DAY ON TEN HOSTS" | sed -n 's/^0 3 \* \* \* //p' >job
+  line "A JOB ONCE A DAY ON TEN HOSTS" | sed -n 's/^0 3 \* \* \* //p' >job
   at_noon
   program bin/backup.sh 'exit 7'
   run -7 sh job
