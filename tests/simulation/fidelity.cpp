@@ -1,17 +1,13 @@
 // Whether the simulated server answers as a real one does: histories are repeated there, script by
 // script at the times of the simulation, and each reply and the keys in the end are compared.
 #include <doctest/doctest.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "redis/link/reply.hpp"
 #include "simulation/fleet.hpp"
 #include "simulation/worlds.hpp"
-#include "support/redis_server.hpp"
+#include "support/frozen_clock.hpp"
 
 namespace rlock::sim {
 namespace {
@@ -20,23 +16,12 @@ namespace {
 class FrozenServer {
  public:
   FrozenServer() {
-    const std::string path = folder_.file("clock");
-    const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    REQUIRE(ftruncate(fd, sizeof(int64_t)) == 0);
-    clock_ = static_cast<volatile int64_t*>(
-        mmap(nullptr, sizeof(int64_t), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
-    close(fd);
-    setenv("CLOCK_FROZEN_FILE", path.c_str(), 1);
-    setenv("LD_PRELOAD", FROZEN_CLOCK, 1);
-    server_ = std::make_unique<test::RedisServer>();
-    unsetenv("LD_PRELOAD");
-    unsetenv("CLOCK_FROZEN_FILE");
     connection_.reset(redisConnectUnix(server_->socket_path().c_str()));
     REQUIRE(connection_ != nullptr);
     REQUIRE(connection_->err == 0);
   }
 
-  void set(int64_t micros) { *clock_ = micros; }
+  void set(int64_t micros) { clock_.set(micros); }
 
   redis::ReplyPtr run(const Command& words) {
     const std::string bytes = redis::encode(words);
@@ -50,9 +35,8 @@ class FrozenServer {
   struct FreeContext {
     void operator()(redisContext* context) const noexcept { redisFree(context); }
   };
-  test::Scratch folder_;
-  volatile int64_t* clock_ = nullptr;
-  std::unique_ptr<test::RedisServer> server_;
+  test::FrozenClock clock_;
+  std::unique_ptr<test::RedisServer> server_ = clock_.serve();
   std::unique_ptr<redisContext, FreeContext> connection_;
 };
 

@@ -82,7 +82,9 @@ ReplyPtr call(const std::string& path, const std::vector<std::string>& words) {
 
 }  // namespace
 
-RedisServer::RedisServer(std::vector<std::string> args, Listen listen) : args_(std::move(args)) {
+RedisServer::RedisServer(std::vector<std::string> args, Listen listen,
+                         std::vector<std::string> before)
+    : args_(std::move(args)), before_(std::move(before)) {
   constexpr int kPortTries = 5;
   for (int attempt = 1;; ++attempt) {
     if (listen == Listen::unix_socket_and_tcp) port_ = free_port();
@@ -129,21 +131,10 @@ void RedisServer::start() {
 }
 
 std::vector<std::string> RedisServer::command_line() const {
-  std::vector<std::string> words = {"redis-server",
-                                    "--port",
-                                    std::to_string(port_),
-                                    "--bind",
-                                    "127.0.0.1",
-                                    "--unixsocket",
-                                    socket_path(),
-                                    "--dir",
-                                    folder_.path(),
-                                    "--save",
-                                    "",
-                                    "--appendonly",
-                                    "no",
-                                    "--daemonize",
-                                    "no"};
+  std::vector<std::string> words = before_;
+  words.insert(words.end(), {"redis-server", "--port", std::to_string(port_), "--bind", "127.0.0.1",
+                             "--unixsocket", socket_path(), "--dir", folder_.path(), "--save", "",
+                             "--appendonly", "no", "--daemonize", "no"});
   words.insert(words.end(), args_.begin(), args_.end());
   return words;
 }

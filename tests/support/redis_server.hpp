@@ -16,9 +16,10 @@ enum class Listen { unix_socket, unix_socket_and_tcp };
 // started it, so that a crashed test leaves no process.
 class RedisServer {
  public:
-  // `args` are appended to the command line: {"--requirepass", "secret"}. No persistence unless
-  // asked.
-  explicit RedisServer(std::vector<std::string> args = {}, Listen listen = Listen::unix_socket);
+  // `args` are appended to the command line: {"--requirepass", "secret"}; `before` is put before
+  // it: {"valgrind"}. No persistence unless asked.
+  explicit RedisServer(std::vector<std::string> args = {}, Listen listen = Listen::unix_socket,
+                       std::vector<std::string> before = {});
   RedisServer(const RedisServer&) = delete;
   RedisServer& operator=(const RedisServer&) = delete;
   ~RedisServer();
@@ -43,6 +44,7 @@ class RedisServer {
 
   Scratch folder_;
   std::vector<std::string> args_;
+  std::vector<std::string> before_;
   int port_ = 0;
   pid_t pid_ = -1;
 };
