@@ -39,7 +39,7 @@ check_signature() {
   [ -r "$sums.sig" ] || refuse "$sums is not signed: there is no $sums.sig; fetch it from the place of the release." \
     "Without it nobody knows who made $name"
   grep -q '^[^#]' "$signers" || refuse "$signers has no key: no release was signed when this copy of rlock was made;" \
-    "fetch a newer one, or name a file with the key by --signers"
+    "fetch a newer one, or name a file with the key by --signers. Maintainers add the key in step 0 of docs/RELEASING.md"
   said=$(ssh-keygen -Y verify -f "$signers" -I release -n rlock -s "$sums.sig" <"$sums" 2>&1) ||
     refuse "$sums is not what a key of $signers has signed; use no file of this release ($said)"
   key=${said##* key }

@@ -113,6 +113,8 @@ step "a file of one release is refused by the checksums of another one"
 
 expect 1 "$top/packaging/verify.sh" --signers /dev/null "$dist/SHA256SUMS"
 has "/dev/null has no key"
+has "step 0 of docs/RELEASING.md"
+expect 0 grep -Eq '^0\. .*key' "$top/docs/RELEASING.md"
 for words in "" "--signers" "--no-such-option x" "a b c"; do
   # Words on purpose.
   # shellcheck disable=SC2086
