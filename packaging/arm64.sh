@@ -48,7 +48,8 @@ emulate() {
 install_packages mmdebstrap git python3 cpio
 quietly "Installing a bare bookworm" make_builder
 quietly "Installing the cross compiler" in_guest "$guest" sh /srv/arm64_guest.sh install
-quietly "Building $program" in_guest "$guest" env SOURCE_DATE_EPOCH="$SOURCE_DATE_EPOCH" RLOCK_COMMIT="${RLOCK_COMMIT:-}" sh /srv/arm64_guest.sh build
+quietly "Building $program" in_guest "$guest" env SOURCE_DATE_EPOCH="$SOURCE_DATE_EPOCH" RLOCK_COMMIT="${RLOCK_COMMIT:-}" \
+  RLOCK_PROJECT_URL="${RLOCK_PROJECT_URL:-}" sh /srv/arm64_guest.sh build
 quietly "Making a machine of arm64" make_machine
 emulate
 mkdir -p "$dist"

@@ -3,7 +3,7 @@
 # FILE, has SHA256SUMS with the checksum of FILE, and SHA256SUMS.sig, the signature by a key of packaging/allowed_signers or of the FILE
 # of --signers. Needs ssh-keygen, and neither network nor root.
 #   --rebuild   also builds the release from this clone and compares: minutes, on the Debian that docs/RELEASING.md names; needs root
-#               or sudo to install what is missing. RLOCK_RELEASE_URL as packaging/release.sh had it
+#               or sudo to install what is missing. RLOCK_RELEASE_URL and RLOCK_PROJECT_URL as packaging/release.sh had them
 # Exit codes: 0 it is, 1 it is not, or nobody can know, 64 wrong usage.
 set -eu
 

@@ -6,6 +6,8 @@
 #include "cli/commands/commands.hpp"
 #include "cli/options/help.hpp"
 #include "cli/output/console.hpp"
+#include "cli/output/json.hpp"
+#include "cli/output/render.hpp"
 #include "cli/settings/connect.hpp"
 #include "cli/settings/resolve.hpp"
 #include "run/signals.hpp"
@@ -64,8 +66,8 @@ int show_usage(const std::string& help) {
 
 struct Dispatcher {
   int operator()(const Help& help) const {
-    const std::string text =
-        help.command ? command_help(*help.command, help.length) : general_help(help.length);
+    const std::string text = help.command ? command_help(*help.command, help.length)
+                                          : general_help(help.length, RLOCK_PROJECT_URL);
     return print_result(shown_help(text, STDOUT_FILENO));
   }
   int operator()(const ExitCodeHelp& help) const { return print_result(exit_code_help(help.code)); }
@@ -76,13 +78,13 @@ struct Dispatcher {
   }
   int operator()(const Version& version) const {
     const auto form = static_cast<uint64_t>(redis::stored_form());
-    constexpr std::string_view kCommit = RLOCK_COMMIT;
-    if (version.json) return print_result(version_json(RLOCK_VERSION, kCommit, form));
-    const std::string commit = kCommit.empty() ? "" : " (commit " RLOCK_COMMIT ")";
-    return print_result("rlock " RLOCK_VERSION + commit +
-                        "\nform of stored locks: " + std::to_string(form) + "\n");
+    return print_result(version.json
+                            ? version_json(RLOCK_VERSION, RLOCK_COMMIT, form)
+                            : version_text(RLOCK_VERSION, RLOCK_COMMIT, form, RLOCK_PROJECT_URL));
   }
-  int operator()(const NoCommand&) const { return show_usage(general_help(HelpLength::brief)); }
+  int operator()(const NoCommand&) const {
+    return show_usage(general_help(HelpLength::brief, RLOCK_PROJECT_URL));
+  }
   int operator()(Invocation& invocation) const {
     auto report = run_invocation(invocation);
     if (!report) {

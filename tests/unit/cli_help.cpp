@@ -28,7 +28,7 @@ void check_width(const std::string& text) {
 }  // namespace
 
 TEST_CASE("help is what was last reviewed, within 80 columns") {
-  const std::string general = general_help(HelpLength::full);
+  const std::string general = general_help(HelpLength::full, "");
   const std::string open = command_help(CommandId::open, HelpLength::full);
   const std::string brief = command_help(CommandId::run, HelpLength::brief);
   CHECK(general == rlock::test::golden("help.txt", general));
@@ -48,7 +48,7 @@ TEST_CASE("-h fits on a screen of 45 lines: a sentence, examples, at most 14 opt
     CHECK(std::count(text.begin(), text.end(), '\n') <= 45);
     CHECK(text.find("Examples:") < text.find("  -"));
   };
-  check_brief(general_help(HelpLength::brief));
+  check_brief(general_help(HelpLength::brief, ""));
   for (const CommandRow& row : commands()) {
     const std::string text = command_help(row.id, HelpLength::brief);
     check_brief(text);
@@ -61,6 +61,18 @@ TEST_CASE("-h fits on a screen of 45 lines: a sentence, examples, at most 14 opt
       if (line.starts_with("  -") || line.starts_with("      --")) ++listed;
     }
     CHECK(listed <= 14);
+  }
+}
+
+TEST_CASE("help ends with the project's address if the build knows it") {
+  for (const HelpLength length : {HelpLength::brief, HelpLength::full}) {
+    const std::string known = general_help(length, "https://example.org/rlock");
+    const std::string unknown = general_help(length, "");
+    CHECK(known.find("Packages, questions, bugs and security: https://example.org/rlock\n") <
+          known.size());
+    CHECK(unknown.find("Packages") == unknown.npos);
+    CHECK(unknown.find("Questions and bugs: the issues of the repository") < unknown.size());
+    check_width(known);
   }
 }
 

@@ -340,3 +340,10 @@ TEST_CASE(
   lost.by->limit = lock::Limit::slots(2);
   CHECK(lost_phrase(lost) == "all its slots were taken, one of them by owner other");
 }
+
+TEST_CASE("rlock version names the commit and the project's address if the build knows them") {
+  CHECK(version_text("1.2.3", "", 1, "") == "rlock 1.2.3\nform of stored locks: 1\n");
+  CHECK(version_text("1.2.3", "abc", 2, "https://example.org/rlock") ==
+        "rlock 1.2.3 (commit abc)\nform of stored locks: 2\n"
+        "packages, questions, security: https://example.org/rlock\n");
+}

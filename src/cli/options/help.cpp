@@ -113,9 +113,13 @@ bool is_general(const OptionRow& row) {
 constexpr std::string_view kGeneralTitle =
     "\nConnection and general options (before or after the command word):\n";
 
-constexpr std::string_view kWhereToAsk =
-    "Questions and bugs: the issues of the repository from which your rlock comes.\n"
-    "Add what rlock version and rlock doctor print. BUGS in rlock(1) says more.\n";
+std::string where_to_ask(std::string_view project) {
+  const std::string place =
+      project.empty()
+          ? "Questions and bugs: the issues of the repository from which your rlock comes.\n"
+          : util::format("Packages, questions, bugs and security: {}\n", project);
+  return place + "Add what rlock version and rlock doctor print. BUGS in rlock(1) says more.\n";
+}
 
 // A hyphen in roff is \-, a minus sign, so that options can be copied from the page.
 std::string roff_escaped(std::string_view text) {
@@ -346,7 +350,7 @@ std::optional<std::string> fill_template(std::string_view source, const Holes& h
   }
 }
 
-std::string general_help(HelpLength length) {
+std::string general_help(HelpLength length, std::string_view project) {
   std::string out =
       "rlock holds a lock in Redis or Valkey while a command runs.\n\n"
       "Usage: rlock [connection options] COMMAND [options] ...\n\n"
@@ -369,13 +373,13 @@ std::string general_help(HelpLength length) {
     return out +
            "rlock COMMAND -h shows the common options of a command, --help all of them.\n"
            "rlock --help lists the connection options. See rlock(1), and rlock-recipes(7).\n" +
-           std::string(kWhereToAsk);
+           where_to_ask(project);
   }
   out += kGeneralTitle;
   for (const OptionRow& row : options()) {
     if (is_general(row)) add_option(out, row, {row.help, row.fallback});
   }
-  return out + "\n" + std::string(kWhereToAsk);
+  return out + "\n" + where_to_ask(project);
 }
 
 std::string command_help(CommandId command, HelpLength length) {

@@ -17,8 +17,9 @@ using Holes = std::map<std::string, std::string, std::less<>>;
 std::optional<std::string> fill_template(std::string_view source, const Holes& holes);
 
 // The texts of --help, made from the options table: at most 80 columns, with a newline at the end.
-// general_help() lists the commands, and with HelpLength::full also the connection options.
-std::string general_help(HelpLength length);
+// general_help() lists the commands, and with HelpLength::full also the connection options. Its end
+// names `project`, the project's address; empty if the build does not know it.
+std::string general_help(HelpLength length, std::string_view project);
 // brief: the examples and the common options.
 std::string command_help(CommandId command, HelpLength length);
 

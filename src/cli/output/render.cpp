@@ -475,4 +475,13 @@ std::string history_table(const History& lines, NameColumn name_column, size_t w
   return table.text(width);
 }
 
+std::string version_text(std::string_view version, std::string_view commit, uint64_t form,
+                         std::string_view project) {
+  std::string out = util::format("rlock {}", version);
+  if (!commit.empty()) out += util::format(" (commit {})", commit);
+  out += util::format("\nform of stored locks: {}\n", form);
+  if (!project.empty()) out += util::format("packages, questions, security: {}\n", project);
+  return out;
+}
+
 }  // namespace rlock::cli

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/output/record.hpp"
@@ -37,5 +38,9 @@ std::string queue_table(std::span<const QueueView> queues, NameColumn name_colum
                         uint64_t servers = 1);
 
 std::string history_table(const History& lines, NameColumn name_column, size_t width);
+
+// `commit`, `project` (the project's address): empty if unknown. `form`: the form of stored locks.
+std::string version_text(std::string_view version, std::string_view commit, uint64_t form,
+                         std::string_view project);
 
 }  // namespace rlock::cli
