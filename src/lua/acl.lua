@@ -2,9 +2,10 @@
 -- Returns the error that names the first command that the scripts run and that the ACL denies or the server lacks, or nil, and whether each
 -- command was checked. Servers before 7.0 cannot check; after any other error of a server the check stops. BLPOP may be missing, because a
 -- waiter can poll.
+
 local function denial()
   if not redis.acl_check_cmd then return nil, false end
-  for _, command in ipairs(commands_on(HOLDERS, HOLDERS, HOLDERS, now)) do
+  for _, command in ipairs(commands.list(HOLDERS, HOLDERS, HOLDERS, now)) do
     local checked, result = pcall(redis.acl_check_cmd, unpack(command))
     if checked and not result then return 'NOPERM this user has no permissions to run ' .. command[1] end
     if not checked then
@@ -15,3 +16,5 @@ local function denial()
   end
   return nil, true
 end
+
+return {denial = denial}

@@ -1,5 +1,5 @@
 -- acquire: joins the queue, keeps the position there, claims a grant. May be sent again.
--- include: memory tombstones lines holders queue history once grant sweep admit acl finish
+-- include: memory acl enter finish holders keys lines notes once queue replies stamps sweep tickets tombstones tasks
 -- Arguments:
 --   owner, record, limit, ttl
 --   responsive    0, 1 or 2: see lines.lua
@@ -36,20 +36,20 @@ local stamp = 2 * (args.attempt or 0)
 local supersedes, may_pass = args.supersede, args.while_closed
 local work = args.once and {field = args.once, span = tonumber(args.span), asked = math.max(0, now - args.asked),
                             max = tonumber(args.max_failures)}
--- include: supersede enter
+request = {owner = owner, record = record, limit = limit, ttl = ttl, rows = rows, given_ticket = given_ticket, max_queue = max_queue,
+           stamp = stamp, supersedes = supersedes, may_pass = may_pass, work = work}
 
 -- The error for a newcomer, before anything is written: a rule that this version does not know, or a command that the ACL denies this user,
 -- because a denied release would keep the lock, and a denied wake would go unnoticed. A check of the ACL counts for an hour.
 local function refused()
-  local unknown = unknown_rules(memory)
-  if unknown then return 'UNKNOWN ' .. unknown end
+  if unknown_rules then return 'UNKNOWN ' .. unknown_rules end
   local function is_fresh(until_ms) return now < tonumber(until_ms) and tonumber(until_ms) <= now + HOUR end
   local verdict = 'acl:' .. (args.user or '')
   if not redis.acl_check_cmd or args.user and is_fresh(memory[verdict] or 0) then return nil end
-  local denied_command, is_complete = denial()
+  local denied_command, is_complete = acl.denial()
   if denied_command or not is_complete or not args.user then return denied_command end
-  for name, until_ms in pairs(memory) do
-    if string.sub(name, 1, 4) == 'acl:' and not is_fresh(until_ms) then memory[name] = nil end
+  for name, until_ms in pairs(stored) do
+    if string.sub(name, 1, 4) == 'acl:' and not is_fresh(until_ms) then memory[name] = false end
   end
   memory[verdict] = now + HOUR
   return nil
@@ -57,69 +57,72 @@ end
 
 -- Returns why an owner that has ended is not granted the lock, or nil if the owner has not ended or may come back.
 local function ended_reply()
-  local kind = tombstone(owner)
+  local kind, released = tombstones.kinds(owner)
   if kind == DONE and work then
-    local times, token = string.match(note_of(owner), '^failed (%d+) (%d+)$')
-    return decided(work) or times and {'failed', times = tonumber(times), token = tonumber(token)} or {'gone', kind = 'done', note = ''}
+    local times, token = string.match(notes.of(owner), '^failed (%d+) (%d+)$')
+    return once.decided(work) or times and {'failed', times = tonumber(times), token = tonumber(token)} or {'gone', kind = 'done', note = ''}
   end
-  if kind and kind > REQUEUED then return {'gone', kind = ended_as(kind), note = note_of(owner)} end
-  if tombstone(owner .. ':0') then return {'gone', kind = 'released', note = ''} end
-  if stamp > 0 and stamp < stamp_of(owner) then return {'gone', kind = 'cancelled', note = ''} end
+  if kind and kind > REQUEUED then return {'gone', kind = tombstones.word(kind), note = notes.of(owner)} end
+  if released then return {'gone', kind = 'released', note = ''} end
+  if stamp > 0 and stamp < stamps.of(owner) then return {'gone', kind = 'cancelled', note = ''} end
   return nil
 end
 
 -- Returns the reply if the owner's work is done, or failed too often, and no command runs under its lease yet.
 local function done_reply()
   if not work then return nil end
-  local line = held_until(owner) and read_line(owner)
-  return not (line and line.state ~= 'granted') and decided(work) or nil
+  local line = holders.held_until(owner) and lines.read(owner)
+  return not (line and line.state ~= 'granted') and once.decided(work) or nil
 end
 
 -- Forgets what another server of a quorum has forgotten.
 local function forget_as_others()
-  local mark, through = read_mark(work.field), agreed(args.forgotten)
+  local mark, through = once.read(work.field), once.agreed(args.forgotten)
   local last = mark.ended > 0 and mark.token or mark.failures > 0 and mark.failed * 1000
-  if last and last <= through then forget_mark(work, mark, through) end
+  if last and last <= through then once.forget(work, mark, through) end
 end
 
 -- Cancels the grant of an owner that need not run, and removes it from the queue.
 local function settle_if_done()
   local verdict = done_reply()
   if not verdict then return nil end
-  keep_mark(work)
-  if queue_ticket(owner) or held_until(owner) then
-    dismiss_as_done(owner, record, verdict)
+  once.keep(work)
+  if queue.ticket(owner) or holders.held_until(owner) then
+    sweep.dismiss_as_done(owner, record, verdict)
   else
-    note_refusal(verdict[1])
+    enter.note_refusal(verdict[1])
   end
   return verdict
 end
 
 -- A waiter asks again: keeps its position.
 local function stay(ticket)
-  if call('HEXISTS', WHO, owner) == 0 then write_line(owner, new_line('waiting')) end  -- it was deleted
-  if placed(ticket) ~= ticket then set_place(owner, placed(ticket)) end
-  return wait()
+  if call('HEXISTS', WHO, owner) == 0 then lines.write(owner, enter.new_line('waiting')) end  -- it was deleted
+  if tickets.placed(ticket) ~= ticket then queue.set_place(owner, tickets.placed(ticket)) end
+  return enter.wait()
 end
 
-local known = work and once_of(read_line(owner))
+local known = work and tasks.of(lines.read(owner))
 if known then work.asked = math.min(work.asked, known.asked) end
 local ended = ended_reply()
-if ended then return reply_of(ended) end
-local held, ticket = held_until(owner), queue_ticket(owner)
+if ended then return replies.text_of(ended) end
+local held, ticket = holders.held_until(owner), queue.ticket(owner)
 -- An owner whose grant has ended is a newcomer, too.
 local refusal = not ticket and (held or 0) <= now and refused()
 if refusal then return redis.error_reply(refusal) end
-if held or ticket or done_reply() then touch() end
+if held or ticket or done_reply() then keys.touch() end
 if work and args.forgotten then forget_as_others() end
-if ticket then beat(owner) end  -- a waiter that asks before it was swept is in time
-if sweep() then ended, held, ticket = ended_reply(), held_until(owner), queue_ticket(owner) end  -- it may have ended its hold
+if ticket then queue.beat(owner) end  -- a waiter that asks before it was swept is in time
+if is_due then
+  sweep.run()
+  ended, held, ticket = ended_reply(), holders.held_until(owner), queue.ticket(owner)  -- it may have ended its hold
+end
 
-local reply = ended or settle_if_done() or (held or 0) > now and claim(held) or ticket and stay(ticket) or enter()
+local reply = ended or settle_if_done() or (held or 0) > now and enter.claim(held) or ticket and stay(ticket) or enter.newcomer()
 if work then
   -- A member of a quorum that was down does not know this token.
-  local mark = read_mark(work.field)
+  local mark = once.read(work.field)
   reply.forgotten = math.max(memory.forgotten, mark.ended == 0 and mark.token or 0)
 end
 -- A late copy of a waiter's request, whose reply is not read, must not swallow the wake of the head.
-return finish(reply, not (ticket and queue_ticket(owner)) and owner)
+return finish.with(reply, not (ticket and queue.ticket(owner)) and owner)

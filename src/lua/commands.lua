@@ -1,7 +1,8 @@
 -- Every command that the scripts of the native format run, and BLPOP, each with arguments that the server takes: newer
 -- ones check their number where a script asks what an ACL allows. A command that needs memory comes first: after another
 -- write a full server no longer refuses it. If one is denied, another still lets the keys expire: ENDS is a time in ms.
-local function commands_on(set, hash, list, ends)
+
+local function list(set, hash, list, ends)
   return {
     {'ZADD', set, 1, 'a'}, {'PEXPIREAT', set, ends}, {'PEXPIRE', set, 60000}, {'PTTL', set}, {'EXISTS', set}, {'TIME'},
     {'ZCARD', set}, {'ZCOUNT', set, '-inf', '+inf'}, {'ZRANGE', set, 0, -1}, {'ZRANGEBYSCORE', set, '-inf', '+inf'},
@@ -12,3 +13,5 @@ local function commands_on(set, hash, list, ends)
     {'LTRIM', list, 1, 0}, {'BLPOP', list, 0}, {'DEL', set, hash, list},
   }
 end
+
+return {list = list}

@@ -25,3 +25,4 @@ DONE = 4
 SUPERSEDED = 5
 REMOVED = 6
 FORCED = 7
+RLOCK_RUN = '2'           -- who responds when its lock is broken: nobody (0), a renewer of steps (1), or rlock run

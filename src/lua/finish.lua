@@ -1,21 +1,21 @@
--- include: admit
+-- include: admit queue holders keys wakes replies
 -- The end of each script that writes: admits waiters, stores the memory and the expiry, then pushes the wakes. Returns the reply in the
--- form that the client reads: `return finish(reply)` is the last line of a script. The head of the queue is woken to check again if its
+-- form that the client reads: `return finish.with(reply)` is the last line of a script. The head of the queue is woken to check again if its
 -- timer may be too late. CALLER: the owner that reads the reply, and so needs no wake.
-local function finish(reply, caller)
-  admit()
-  local head = head_of_queue()
-  if head and head ~= caller and (head ~= memory.head or must_retry or first_end() < first_end_before) then wake(head, 'look') end
-  nudge_near()
+
+local function with(reply, caller)
+  if queue.head() then admit.waiters() end
+  local head, earliest_end, latest_end = queue.head(), holders.stored_ends()
+  local is_late = head ~= memory.head or must_retry or earliest_end < at_start.first_end
+  if head and head ~= caller and is_late then wakes.add(head, 'look') end
+  queue.nudge_near()
   memory.head = head or NOBODY
-  set_expiry()
+  keys.expire(latest_end)
   -- The client pushes the wakes that a server refused: the reply is then `wakes REPLY owner event...`.
-  local unsent = {'wakes', reply_of(reply)}
-  for i = 1, #wakes, 2 do
-    if wakes[i] ~= caller and not push_wake(wakes[i], wakes[i + 1]) then
-      unsent[#unsent + 1] = wakes[i]
-      unsent[#unsent + 1] = wakes[i + 1]
-    end
-  end
-  return unsent[3] and unsent or unsent[2]
+  local answer = replies.text_of(reply)
+  local with_wakes = {'wakes', answer}
+  wakes.push_all(caller, with_wakes)
+  return with_wakes[3] and with_wakes or answer
 end
+
+return {with = with}

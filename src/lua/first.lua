@@ -1,6 +1,6 @@
 -- first: moves a waiter to the head of the queue: before all waiters if it is exempt, otherwise behind those that are. May be sent
 -- again.
--- include: memory lines holders queue sweep acl finish
+-- include: memory acl finish holders lines queue sweep
 -- Arguments:
 --   owner, record  the record now says who moved it
 -- Replies:
@@ -8,10 +8,10 @@
 --   holds, absent
 local owner = args.owner
 
-local denied_command = denial()
+local denied_command = acl.denial()
 if denied_command then return redis.error_reply(denied_command) end
-sweep()
-local ticket, line, beat_ends = queue_ticket(owner), read_line(owner), call('ZSCORE', ALIVE, owner)
+if is_due then sweep.run() end
+local ticket, line, beat_ends = queue.ticket(owner), lines.read(owner), call('ZSCORE', ALIVE, owner)
 if ticket then
   local passed = now_us - AHEAD / 2
   local head = call('ZRANGEBYSCORE', QUEUE, ticket < passed and '-inf' or int(passed), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
@@ -19,11 +19,11 @@ if ticket then
     -- If nothing was swept, this is the first write: a server whose memory is full refuses it.
     if line then
       line.record = args.record
-      write_line(owner, line)
+      lines.write(owner, line)
     end
-    set_place(owner, math.max(1, head[2] - 1))
+    queue.set_place(owner, math.max(1, head[2] - 1))
     -- Until its next request it has the heartbeat of a waiter near the head.
-    set_heartbeat(owner, beat_ends and math.floor(beat_ends) or now + HEARTBEAT)
+    queue.set_heartbeat(owner, beat_ends and math.floor(beat_ends) or now + HEARTBEAT)
   end
 end
-return finish(ticket and {'moved'} or {held_until(owner) and 'holds' or 'absent'})
+return finish.with(ticket and {'moved'} or {holders.held_until(owner) and 'holds' or 'absent'})

@@ -1,6 +1,6 @@
 -- force_unlock: an operator breaks a lock. A holder that responds is revoked, and counts until it confirms or its lease expires. A holder
 -- that does not respond is freed immediately, and with `now` every holder is. May be sent again.
--- include: memory tombstones lines holders queue history sweep admit finish
+-- include: memory admit finish history holders keys lines notes sweep tombstones views wakes
 -- Arguments:
 --   now      1: without waiting for the holders
 --   note     who breaks the lock and why
@@ -13,28 +13,28 @@ local note = args.note
 
 -- The run of a cool-down is in the history already, so its row gets the note. If its lease expired, no renewal restores it now.
 local function note_cooldown(line)
-  local place, row = row_of(line.token)
+  local place, row = history.row_of(line.token)
   if not row then return end
-  row.note, row.owner = quoted(note), nil
-  write_history(row, place)
+  row.note, row.owner = history.quoted(note), nil
+  history.write(row, place)
 end
 
 local function break_hold(owner)
-  local line, ends = read_line(owner), held_until(owner)
+  local line, ends = lines.read(owner), holders.held_until(owner)
   local counts = line.responsive ~= '0' and not args.now
   -- While the holder counts, it keeps the note of the first operator.
-  if not counts or line.state ~= 'revoked' then store_note(owner, note) end
-  wake(owner, 'revoked')
+  if not counts or line.state ~= 'revoked' then notes.store(owner, note) end
+  wakes.add(owner, 'revoked')
   if counts then
     if line.state == 'granted' then line.unclaimed = '1' end
     line.state = 'revoked'
-    write_line(owner, line)
+    lines.write(owner, line)
     return true
   end
-  remove_holder(owner)
-  if line.state == 'cooldown' then note_cooldown(line) else record_run(owner, line, 'forced', '-') end
-  forget_line(owner)
-  add_tombstone(owner, FORCED, ends)
+  holders.remove(owner)
+  if line.state == 'cooldown' then note_cooldown(line) else history.record_run(owner, line, 'forced', '-') end
+  lines.forget(owner)
+  tombstones.add(owner, FORCED, ends)
   return false
 end
 
@@ -42,7 +42,7 @@ end
 local function holders_of(owner, token)
   local found = {}
   for _, holder in ipairs({owner, '~' .. owner}) do
-    if held_until(holder) and (token == 0 or read_line(holder).token == token) then found[#found + 1] = holder end
+    if holders.held_until(holder) and (token == 0 or lines.read(holder).token == token) then found[#found + 1] = holder end
   end
   return found
 end
@@ -50,31 +50,31 @@ end
 -- The same note means that this request was carried out before, and its reply was lost.
 local function broken_before(owner)
   for _, holder in ipairs(note ~= '' and {owner, '~' .. owner} or {}) do
-    if tombstone(holder) == FORCED and note_of(holder) == note then return true end
+    if tombstones.kind(holder) == FORCED and notes.of(holder) == note then return true end
   end
   return false
 end
 
 local reply
-touch()
-sweep()
+keys.touch()
+if is_due then sweep.run() end
 if must_retry then
   reply = {'more'}
 else
-  local broken, counting, before, free = {}, {}, {}, not some_holder()
+  local broken, counting, before, free = {}, {}, {}, not views.some_holder()
   for owner, token in string.gmatch(args.targets, '(%S+)=(%d+)') do
     local found = holders_of(owner, tonumber(token))
     for _, holder in ipairs(found) do
-      broken[#broken + 1] = describe(holder, held_until(holder))
+      broken[#broken + 1] = views.of(holder, holders.held_until(holder))
       if break_hold(holder) then counting[#counting + 1] = holder end
     end
     if #found == 0 and broken_before(owner) then before[#before + 1] = owner end
   end
-  admit()
+  admit.waiters()
   if #broken == 0 and #before == 0 then
     reply = {free and 'free' or 'nomatch'}
   else
-    reply = {'forced', broken = broken, counting = counting, next = first_granted, before = before}
+    reply = {'forced', broken = broken, counting = counting, next = admit.first_granted(), before = before}
   end
 end
-return finish(reply)
+return finish.with(reply)

@@ -1,26 +1,26 @@
 -- forget: removes the marks of work that was done. After that no mark is written for a run that ended before. May be sent again.
--- include: memory lines holders once finish
+-- include: memory entry_list finish holders keys lines once views
 -- Arguments:
 --   field    of ONCE; without it all fields
 --   through  over a quorum: the token up to which to forget
 -- Replies:
 --   forgotten  marks: the number of fields with a success; failures: with failures since; numbers: with a number that superseded others
 local field, given = args.field, tonumber(args.through or 0)
-if not is_known() and call('HLEN', ONCE) == 0 and given == 0 then return {'forgotten'} end
-touch()
+if not is_known and call('HLEN', ONCE) == 0 and given == 0 then return {'forgotten'} end
+keys.touch()
 
 -- A run that is the only one now counts when it succeeds, because its token is greater than that of all ended runs. If several run now,
 -- none of them counts, because a mark between their tokens would stay. A closure is not a run, nor is a holder whose lease has expired.
 local function last_ended()
-  local live = call('ZCOUNT', HOLDERS, '(' .. now, '+inf') - (closed_until() and 1 or 0)
-  local holder = live == 1 and some_holder()
-  local line = holder and holder.state ~= 'cooldown' and read_line(holder.owner)
+  local live = call('ZCOUNT', HOLDERS, '(' .. now, '+inf') - (holders.closed_until() and 1 or 0)
+  local holder = live == 1 and views.some_holder()
+  local line = holder and holder.state ~= 'cooldown' and lines.read(holder.owner)
   -- If only nested runs are left, the run with this token has ended.
-  if line and line.token ~= 0 and live_entries(line)['0'] then return line.token - 1 end
+  if line and line.token ~= 0 and entry_list.live(line)['0'] then return line.token - 1 end
   return math.max(memory.last, now_us)
 end
 
-local through = given > 0 and agreed(given) or last_ended()
+local through = given > 0 and once.agreed(given) or last_ended()
 local marks, failures, numbers = 0, 0, 0
 local function note_forgotten(mark)
   if mark.ended > 0 then marks = marks + 1 end
@@ -28,15 +28,15 @@ local function note_forgotten(mark)
 end
 
 if field then
-  local mark = read_mark(field)
+  local mark = once.read(field)
   if mark.ended == 0 or mark.token <= through then
     note_forgotten(mark)
-    forget_mark({field = field, span = 0}, mark, through)
+    once.forget({field = field, span = 0}, mark, through)
   end
 else
   local all = call('HGETALL', ONCE)
   for i = 1, #all, 2 do
-    local mark = read_mark(all[i])
+    local mark = once.read(all[i])
     -- The token of `newest` is a number that a user chose; `waits` belongs to a waiter, not to work that was done.
     if all[i] == 'newest' then
       numbers = mark.kept > 0 and 1 or 0
@@ -51,4 +51,4 @@ end
 -- Later tokens are greater.
 memory.last = math.max(memory.last, through)
 if memory.created == 0 then memory.created = memory.last end
-return finish({'forgotten', marks = marks, failures = failures, numbers = numbers})
+return finish.with({'forgotten', marks = marks, failures = failures, numbers = numbers})

@@ -14,9 +14,9 @@ local place, first = call('ZRANK', QUEUE, owner), call('ZRANGE', HOLDERS, 0, 0, 
 local is_due = not first[2] or tonumber(first[2]) <= now or call('ZCOUNT', ALIVE, '-inf', now) > 0
 if not place or place < NEAR or is_due or not call('ZSCORE', ALIVE, owner) then return {'ask'} end
 if tonumber(call('HGET', META, 'form') or 0) ~= FORM then return {'ask'} end
-local slices = slices_at(place)
+local slices = beats.slices_at(place)
 -- A server whose memory is full may refuse this; acquire begins with a command that is never refused.
-local beat = redis.pcall('ZADD', ALIVE, beat_score(now, slices), owner)
+local beat = redis.pcall('ZADD', ALIVE, beats.score(now, slices), owner)
 if type(beat) == 'table' then return {'ask'} end
 local holder, ends, closed = string.gsub(first[1], '^~', ''), first[2], call('ZSCORE', HOLDERS, CLOSED)
 if closed then holder, ends = string.match(' ' .. (call('HGET', WHO, CLOSED) or ''), '^[^|]* id=(%S+)') or '', closed end

@@ -1,28 +1,31 @@
--- include: memory words lines
+-- include: keys words lines notes
 -- HISTORY: what ran under the lock and who was skipped, and the counters of the memory. A row has the words `kind`, and then
 --   run: token, since, ended, how (released, expired, forced), result (`exit:7`, `signal:9`, `stopped`, or `-`), renewed (when a
---     run that died was last renewed), owner (of such a run, until it restores or releases the lease), note (of the operator who broke the lock or its cool-down, with %XX in it)
+--     run that died was last renewed), owner (of such a run, until it restores or releases the lease), note (of the operator who broke
+--     the lock or its cool-down, with %XX in it)
 --   skip: times, first, last: skips between two runs share a row, so that they never push runs out; how many of them were done
 --     by another and how many superseded
 --   close: at, ends; open: at
 -- and the record of the owner or the operator.
 
-local function write_history(row, place)
+local function write_text(text, place)
   if memory.keep == 0 then return call('DEL', HISTORY) end
-  if place then return call('LSET', HISTORY, place, words_of(row)) end
-  local length = call('LPUSH', HISTORY, words_of(row))
+  if place then return call('LSET', HISTORY, place, text) end
+  local length = call('LPUSH', HISTORY, text)
   if length == 1 then
     call('PEXPIREAT', HISTORY, now + KEPT)  -- in case the ACL denies a later command
-    grown[HISTORY] = true
+    keys.note_new(HISTORY)
   end
   if length > memory.keep then call('LTRIM', HISTORY, 0, memory.keep - 1) end
 end
+
+local function write(row, place) write_text(words.text_of(row), place) end
 
 -- The index of the row of the run with this token, or of this owner, and the row.
 local function row_of(value, name)
   for place = 0, memory.keep - 1 do
     local text = call('LINDEX', HISTORY, place)
-    local row = text and read_words(text)
+    local row = text and words.read(text)
     if not row then return nil end
     if row.kind == 'run' and row[name or 'token'] == value then return place, row end
   end
@@ -33,7 +36,7 @@ local function settle_row(owner)
   local place, row = row_of(owner, 'owner')
   if not place then return false end
   row.owner = nil
-  write_history(row, place)
+  write(row, place)
   return true
 end
 
@@ -44,10 +47,9 @@ end
 
 -- A release without a result (`-`), or of a run that rlock was asked to stop and that returned 0 (`stopped`), is neither a success nor a
 -- failure. A run that was `counted` when its lease expired is not counted again, but may still be the last success.
-local function count_run(row, counted)
+local function count_run(row, text, counted)
   local released, result = row.how == 'released', row.result
   if released and result == 'exit:0' then
-    local text = words_of(row)
     if #text > LONGEST_KEPT then text = string.match(text, '^.-| ') end
     memory.success, memory.streak = text, 0
   elseif not released or result ~= '-' and result ~= 'stopped' then
@@ -62,21 +64,22 @@ local function count_run(row, counted)
   if not counted then memory.runs = memory.runs + 1 end
 end
 
--- Counts a run that ended at ENDED, and returns its row. Returns nil if it has none: a grant that was never claimed ran nothing, and about
+-- Counts a run that ended at ENDED, and returns its row and the text of it. Returns nil if it has none: a grant that was never claimed ran nothing, and about
 -- a holder whose line was deleted nothing is known. Writes nothing, because inspect also counts runs that no script has swept.
 local function run_row(owner, line, how, result, ended)
   if not line or line.state == 'granted' or line.unclaimed or line.token == 0 then return nil end
   local row = {kind = 'run', token = line.token, since = line.since, ended = ended, how = how, result = line.result or result,
                record = line.record}
   if how == 'expired' then row.renewed, row.owner = math.max(line.since, ended - line.ttl), owner end
-  if how == 'forced' then row.note = quoted(note_of(owner)) end
-  count_run(row, line.counted)
-  return row
+  if how == 'forced' then row.note = quoted(notes.of(owner)) end
+  local text = words.text_of(row)
+  count_run(row, text, line.counted)
+  return row, text
 end
 
 local function record_run(owner, line, how, result, ended)
-  local row = run_row(owner, line, how, result, ended or now)
-  if row then write_history(row, line.counted and row_of(line.token)) end
+  local row, text = run_row(owner, line, how, result, ended or now)
+  if row then write_text(text, line.counted and row_of(line.token)) end
 end
 
 -- HOW: `done`, `superseded` or anything else.
@@ -84,10 +87,12 @@ local function count_skip(record, how)
   local counter = how == 'done' and 'done' or 'skips'
   memory[counter] = memory[counter] + 1
   if how == 'superseded' then memory.superseded = memory.superseded + 1 end
-  local newest = read_words(call('LINDEX', HISTORY, 0) or '')
+  local newest = words.read(call('LINDEX', HISTORY, 0) or '')
   local joins = newest.kind == 'skip' and newest.times
   local row = joins and newest or {kind = 'skip', times = 0, first = now}
   row.times, row.last, row.record = row.times + 1, now, record
   if how == 'done' or how == 'superseded' then row[how] = (row[how] or 0) + 1 end
-  write_history(row, joins and 0)
+  write(row, joins and 0)
 end
+
+return {write = write, row_of = row_of, quoted = quoted, settle_row = settle_row, run_row = run_row, record_run = record_run, count_skip = count_skip}

@@ -1,6 +1,6 @@
 -- inspect: one page of the state of a lock. Reads only: holders whose leases have expired are left out, not swept, and their runs are
 -- listed and counted, and their cool-downs shown, as the next script that writes will do it.
--- include: memory lines holders queue history sweep
+-- include: memory beats cooldowns history holders lines once queue replies sweep views words
 -- Arguments:
 --   holders_from, holders   the first holder of a page, and the number of holders
 --   waiters_from, waiters   the same for waiters
@@ -10,28 +10,28 @@ local holders_from, holders_page = tonumber(args.holders_from or 0), tonumber(ar
 local waiters_from, waiters_page = tonumber(args.waiters_from or 0), tonumber(args.waiters or 0)
 local rows_wanted = tonumber(args.rows or 0)
 local after = '(' .. now
-local live, closed = call('ZCOUNT', HOLDERS, after, '+inf'), closed_until()
-local ended, ends = ended_holders()
+local live, closed = call('ZCOUNT', HOLDERS, after, '+inf'), holders.closed_until()
+local ended, ends = sweep.ended_holders()
 
 -- The cool-downs after runs that have ended and that no script has swept.
-local cooldowns = {}
+local unswept_cooldowns = {}
 for _, owner in ipairs(ended) do
-  local cooldown, cools_until = cooldown_after(read_line(owner))
-  if cooldown and not held_until('~' .. owner) then cooldowns[#cooldowns + 1] = describe('~' .. owner, cools_until, cooldown) end
+  local cooldown, cools_until = cooldowns.after(lines.read(owner))
+  if cooldown and not holders.held_until('~' .. owner) then unswept_cooldowns[#unswept_cooldowns + 1] = views.of('~' .. owner, cools_until, cooldown) end
 end
 
 local function list_holders()
-  local page = holders_from == 0 and holders_page > 0 and cooldowns or {}
+  local page = holders_from == 0 and holders_page > 0 and unswept_cooldowns or {}
   local owners = call('ZRANGEBYSCORE', HOLDERS, after, '+inf', 'WITHSCORES', 'LIMIT', holders_from, holders_page)
   for i = 1, #owners, 2 do
-    if owners[i] ~= CLOSED then page[#page + 1] = describe(owners[i], tonumber(owners[i + 1])) end
+    if owners[i] ~= CLOSED then page[#page + 1] = views.of(owners[i], tonumber(owners[i + 1])) end
   end
   return page
 end
 
 -- How long a waiter has been silent, if it is late by half of its slice or more; else 0.
 local function silence(beat_ends)
-  local slices = slices_of(beat_ends)
+  local slices = beats.slices_of(beat_ends)
   local silent = now - (math.floor(beat_ends) - HEARTBEAT * slices)
   return silent > SLICE * slices * 3 / 2 and silent or 0
 end
@@ -43,7 +43,7 @@ local function list_waiters()
   local last = waiters_from + waiters_page - 1
   local queue_rows = call('ZRANGE', QUEUE, waiters_from, int(last), 'WITHSCORES')
   for i = 1, #queue_rows, 2 do
-    local owner, line = queue_rows[i], read_line(queue_rows[i])
+    local owner, line = queue_rows[i], lines.read(queue_rows[i])
     local beat_ends = tonumber(call('ZSCORE', ALIVE, owner) or 0)
     if line and beat_ends > now then
       line.silent = silence(beat_ends)
@@ -52,7 +52,7 @@ local function list_waiters()
       page[#page + 1] = line
     end
   end
-  return page, n_waiters() > last + 1
+  return page, queue.count() > last + 1
 end
 
 -- The newest rows: as many as requested, and some among which one may be the last failure, because another run may have been stopped since.
@@ -60,13 +60,13 @@ end
 local function list_rows()
   local added = {}
   for i, owner in ipairs(ended) do
-    local line = string.sub(owner, 1, 1) ~= '~' and read_line(owner)
-    local row = line and run_row(owner, line, lapse_of(line), '-', tonumber(ends[i]))
+    local line = string.sub(owner, 1, 1) ~= '~' and lines.read(owner)
+    local row = line and history.run_row(owner, line, sweep.lapse_of(line), '-', tonumber(ends[i]))
     if row then added[#added + 1] = {row, replaces = line.counted} end
   end
   local most = math.min(math.max(rows_wanted, memory.failed_at > 0 and 4 or 0), memory.keep)
   local rows = {}
-  for i, text in ipairs(most > 0 and call('LRANGE', HISTORY, 0, most - 1) or {}) do rows[i] = read_words(text) end
+  for i, text in ipairs(most > 0 and call('LRANGE', HISTORY, 0, most - 1) or {}) do rows[i] = words.read(text) end
   for _, new in ipairs(added) do
     local place
     for i, row in ipairs(new.replaces and rows or {}) do
@@ -87,12 +87,12 @@ end
 
 local waiters, more_waiters = list_waiters()
 local rows = list_rows()
-local success, newest = read_words(memory.success), read_mark('newest')
-return reply_of({
+local success, newest = words.read(memory.success), once.read('newest')
+return replies.text_of({
   known = call('EXISTS', META, HOLDERS, QUEUE) > 0, now = now, form = memory.form, last_grant = memory.grant,
-  live_holders = live + #cooldowns - (closed and 1 or 0), holders = list_holders(), more_holders = live > holders_from + holders_page,
+  live_holders = live + #unswept_cooldowns - (closed and 1 or 0), holders = list_holders(), more_holders = live > holders_from + holders_page,
   live_waiters = call('ZCOUNT', ALIVE, after, '+inf'), waiters = waiters, more_waiters = more_waiters,
-  closure = closed and describe(CLOSED, closed), needs = unknown_rules(memory),
+  closure = closed and views.of(CLOSED, closed), needs = unknown_rules,
   runs = memory.runs, failures = memory.failures, losses = memory.losses, skips = memory.skips,
   superseded = memory.superseded, done = memory.done,
   streak = memory.streak, failed_at = memory.failed_at, failed_took = memory.failed_took, failed_how = memory.failed_how,

@@ -1,22 +1,26 @@
--- include: tombstones holders history
+-- include: tombstones slots history
+-- Why a lease cannot be restored.
+
 -- Whether the lease expired, and was neither restored nor released since. The tombstone does not show that for long.
 local function has_expired(owner, token)
-  local _, row = row_of(owner, 'owner')
+  local _, row = history.row_of(owner, 'owner')
   return row and row.token == token
 end
 
--- Why the lease of an owner that holds nothing now cannot be restored; nil if no other owner can have had the lock since.
-local function loss_reason(owner, entry, token, limit, greatest, end_kind)
+-- For an owner that holds nothing now; nil if no other owner can have had the lock since.
+local function reason(owner, entry, token, limit, greatest, end_kind)
   -- The tombstones may have been evicted; an operator's note is in another key.
-  if end_kind and end_kind > REQUEUED then return ended_as(end_kind) end
+  if end_kind and end_kind > REQUEUED then return tombstones.word(end_kind) end
   if call('HEXISTS', WHO, '!' .. owner) == 1 then return 'forced' end
-  if tombstone(owner .. ':' .. entry) then return 'released' end
+  if tombstones.kind(owner .. ':' .. entry) then return 'released' end
   if token == 0 then return end_kind and 'expired' or 'deleted' end
   if token > greatest then return 'unissued' end
   local since = limit == 1 and memory.grant or memory.exclusive
   if since > token then return 'taken' end
   local is_unknown = not end_kind and not has_expired(owner, token)
   if is_unknown and memory.grant >= token and memory.created <= token then return 'deleted' end
-  if not fits(limit, true) then return 'full' end
+  if not slots.fits(limit, true) then return 'full' end
   return nil
 end
+
+return {reason = reason}

@@ -1,4 +1,4 @@
--- include: memory words queue
+-- include: words queue
 -- ONCE: what was done once, and what supersedes other runs. Its fields: `key:KEY`, `per:LABEL` and `within` for the options --once;
 -- `newest`, the greatest number of --supersede that was granted the lock; `waits`, for --supersede without a number.
 -- The words of a mark:
@@ -8,13 +8,14 @@
 --   failures, failed         how many runs have failed since, and when the last of them asked
 --   latest, claimer, ticket  in waits: the owner that superseded others last; the owner that was granted the lock last, and its ticket
 --   record                   of the run of the last success, or of the claimer
+
 local MARKS, BATCH = 1000, 64  -- keys that were done, and as many others: that failed, or were forgotten. Up to BATCH more or fewer
 
 local function no_mark() return {kept = 0, token = 0, asked = 0, granted = 0, ended = 0, failures = 0, failed = 0, record = ''} end
 
-local function read_mark(field)
+local function read(field)
   local text = call('HGET', ONCE, field)
-  local mark = text and read_words(text)
+  local mark = text and words.read(text)
   return mark and (mark.kept or 0) > now and mark or no_mark()
 end
 
@@ -26,18 +27,18 @@ local function is_key(field) return string.sub(field, 1, 4) == 'key:' end
 local function make_room(field, done)
   local n = call('HLEN', ONCE)
   if n == 0 or n % BATCH > 0 then return false end
-  local all, keys = call('HGETALL', ONCE), {}
+  local all, found = call('HGETALL', ONCE), {}
   for i = 1, #all, 2 do
-    local mark = read_words(all[i + 1])
+    local mark = words.read(all[i + 1])
     if (mark.kept or 0) <= now then
       call('HDEL', ONCE, all[i])
     elseif is_key(all[i]) and (mark.ended > 0) == done then
-      keys[#keys + 1] = {name = all[i], kept = mark.kept}
+      found[#found + 1] = {name = all[i], kept = mark.kept}
     end
   end
-  if #keys < MARKS or not is_key(field) then return false end
-  table.sort(keys, function(a, b) return a.kept < b.kept end)
-  for i = 1, BATCH do call('HDEL', ONCE, keys[i].name) end
+  if #found < MARKS or not is_key(field) then return false end
+  table.sort(found, function(a, b) return a.kept < b.kept end)
+  for i = 1, BATCH do call('HDEL', ONCE, found[i].name) end
   return true
 end
 
@@ -48,20 +49,9 @@ local function write_mark(work, mark, before)
   local pushed_out = not same_sort and make_room(work.field, done)
   local period, left = string.sub(work.field, 1, 4) == 'per:', call('PTTL', ONCE)  -- before the write: the ACL may deny it
   mark.kept = math.max(mark.kept, now + (period and 2 * work.span or math.max(KEPT, work.span)))
-  call('HSET', ONCE, work.field, words_of(mark))
+  call('HSET', ONCE, work.field, words.text_of(mark))
   if left < mark.kept - now then call('PEXPIREAT', ONCE, int(mark.kept)) end
   return pushed_out
-end
-
--- What the owner of a line does once, or nil: field of ONCE; span; asked, when it first asked; max, after how many failures it gives up.
-local function once_of(line)
-  if not line or not line.once then return nil end
-  return {field = line.once, span = line.span or 0, asked = line.asked or now, max = line.max}
-end
-
-local function add_once(line, work)
-  if work then line.once, line.span, line.asked, line.max = work.field, work.span, work.asked, work.max end
-  return line
 end
 
 local function is_done(work, mark)
@@ -80,7 +70,7 @@ end
 
 -- The reply to an owner whose work is done or has failed too often; nil if it has to run.
 local function decided(work)
-  local mark = read_mark(work.field)
+  local mark = read(work.field)
   if is_done(work, mark) then return {'done', ended = mark.ended, took = mark.ended - mark.granted, record = mark.record, token = mark.token} end
   local failures = failures_of(work, mark)
   if work.max and failures >= work.max then return {'failed', times = failures, token = mark.failed * 1000} end
@@ -88,14 +78,14 @@ local function decided(work)
 end
 
 -- A key that an owner asks for is kept for longer.
-local function keep_mark(work)
-  local mark = read_mark(work.field)
+local function keep(work)
+  local mark = read(work.field)
   if mark.kept > 0 and is_key(work.field) then write_mark(work, mark, mark) end
 end
 
 -- Returns `marked`; `no_room` if other keys were removed for it; '' if this work was forgotten since.
 local function mark_done(work, token, granted_at, record)
-  local before = read_mark(work.field)
+  local before = read(work.field)
   if token <= memory.forgotten then return '' end
   if token <= before.token then return before.ended > 0 and 'marked' or '' end
   local mark = {kept = before.kept, token = token, asked = work.asked, granted = granted_at, ended = now, failures = 0, failed = 0,
@@ -107,7 +97,7 @@ end
 local function agreed(token) return math.min(tonumber(token), math.max(memory.last, now_us + 60000000)) end
 
 -- Forgets a mark up to a token.
-local function forget_mark(work, before, through)
+local function forget(work, before, through)
   local mark = no_mark()
   mark.token = math.max(through, before.token)
   write_mark(work, mark, before)
@@ -116,7 +106,7 @@ end
 -- Counts a run that failed, or died.
 local function note_failure(work)
   if not work or not work.max then return end
-  local before, mark = read_mark(work.field), read_mark(work.field)
+  local before, mark = read(work.field), read(work.field)
   mark.failures, mark.failed = failures_of(work, mark) + 1, work.asked
   write_mark(work, mark, before)
 end
@@ -124,7 +114,7 @@ end
 -- Records that a run with this number was granted the lock, so that runs with smaller numbers never start after it. Returns whether no
 -- number was greater.
 local function note_number(number, record)
-  local newest = read_mark('newest')
+  local newest = read('newest')
   if number < newest.token then return false end
   newest.token, newest.granted, newest.record = number, now, record
   write_mark({field = 'newest', span = 0}, newest, newest)
@@ -133,7 +123,7 @@ end
 
 -- A ticket that is ahead of the clock does not count, because after one run with a clock that was ahead every later ticket would be older.
 local function read_waits()
-  local waits = read_mark('waits')
+  local waits = read('waits')
   waits.ticket = (waits.ticket or 0) <= now_us and waits.ticket or 0
   return waits
 end
@@ -145,6 +135,9 @@ local function note_claim(owner, record, ticket)
   local waits = read_waits()
   if ticket < waits.ticket then return end
   waits.ticket, waits.claimer, waits.record = ticket, owner, record
-  if not (waits.latest and queue_ticket(waits.latest)) then waits.latest = owner end
+  if not (waits.latest and queue.ticket(waits.latest)) then waits.latest = owner end
   write_waits(waits)
 end
+
+return {read = read, decided = decided, keep = keep, mark_done = mark_done, agreed = agreed, forget = forget,
+        note_failure = note_failure, note_number = note_number, read_waits = read_waits, write_waits = write_waits, note_claim = note_claim}

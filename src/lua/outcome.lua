@@ -1,49 +1,52 @@
--- include: once loss history
+-- include: once loss history tombstones views tasks
 -- For release: what it records about work that is done once, and about a run that the server has lost.
 
 -- Records in ONCE how the run ended. A server that was stopped carries out this request late, so the times are derived: the run was granted
 -- the lock when its token was issued, and had first asked before that by the time that it waited.
-local function note_outcome(line)
-  if not work then return '' end
-  local known, number = once_of(line), tonumber(args.token)
+local function note(line)
+  if not request.work then return '' end
+  local known, number = tasks.of(line), tonumber(args.token)
   if number == 0 and line then number = line.token end
   local issued = math.floor(number / 1000)
   local in_time = line and line.since <= issued
   local since = in_time and line.since or math.min(issued, now)
-  work.asked = math.max(0, math.min(work.asked, known and known.asked or since, in_time and since or since - (args.waited or 0)))
+  request.work.asked = math.max(0, math.min(request.work.asked, known and known.asked or since, in_time and since or since - (args.waited or 0)))
   if args.outcome == 'succeeded' then
-    local mark = mark_done(work, number, since, args.record)
-    if mark == 'no_room' then add_tombstone(owner .. ':no_room', WAS_RELEASED) end
+    local mark = once.mark_done(request.work, number, since, args.record)
+    if mark == 'no_room' then tombstones.add(request.owner .. ':no_room', WAS_RELEASED) end
     return mark
   end
-  if args.outcome == 'failed' and note ~= 'stopped' and not (line and line.counted) then note_failure(work) end
+  if args.outcome == 'failed' and request.note ~= 'stopped' and not (line and line.counted) then once.note_failure(request.work) end
   return ''
 end
 
 -- The mark that the first of several equal releases returned.
 local function mark_before()
-  if not work or args.outcome ~= 'succeeded' then return '' end
-  local mark = read_mark(work.field)
+  if not request.work or args.outcome ~= 'succeeded' then return '' end
+  local mark = once.read(request.work.field)
   if mark.ended == 0 or mark.token ~= tonumber(args.token) then return '' end
-  return tombstone(owner .. ':no_room') and 'no_room' or 'marked'
+  return tombstones.kind(request.owner .. ':no_room') and 'no_room' or 'marked'
 end
 
 -- The success of a run whose lease is gone, or that only other servers granted the lock: marked and listed once, if no other owner can have
 -- had the lock since. A holder that is left here with a smaller token has ended: its release reached the other servers only.
 local function note_late_success(end_kind)
   if end_kind == WAS_RELEASED then return mark_before() end
-  if not work or args.outcome ~= 'succeeded' then return '' end
+  if not request.work or args.outcome ~= 'succeeded' then return '' end
   local number = tonumber(args.token)
-  local why, other = loss_reason(owner, entry, number, 1, math.huge, end_kind), some_holder()
+  local why, other = loss.reason(request.owner, request.entry, number, 1, math.huge, end_kind), views.some_holder()
   if why and not (why == 'full' and (not other or other.token <= number)) then return '' end
-  record_run(owner, {token = number, since = math.min(now, math.floor(number / 1000)), record = args.record,
-                     counted = (tombstone(owner .. ':counted') or row_of(owner, 'owner')) and '1' or nil}, ending, note)
-  return note_outcome(nil)
+  local was_counted = tombstones.kind(request.owner .. ':counted') or history.row_of(request.owner, 'owner')
+  history.record_run(request.owner, {token = number, since = math.min(now, math.floor(number / 1000)), record = args.record,
+                     counted = was_counted and '1' or nil}, request.ending, request.note)
+  return note(nil)
 end
 
 -- The server lost its data while the run continued, so no other script lists the run. In that case the memory is younger than the lease.
 local function note_lost_run()
   local number = tonumber(args.run)
-  if not number or unused or memory.created > 0 and memory.created <= number or row_of(number) then return end
-  record_run(owner, {token = number, since = math.min(now, math.floor(number / 1000)), record = args.record}, ending, 'lost')
+  if not number or request.unused or memory.created > 0 and memory.created <= number or history.row_of(number) then return end
+  history.record_run(request.owner, {token = number, since = math.min(now, math.floor(number / 1000)), record = args.record}, request.ending, 'lost')
 end
+
+return {note = note, mark_before = mark_before, note_late_success = note_late_success, note_lost_run = note_lost_run}

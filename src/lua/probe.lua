@@ -8,7 +8,7 @@ local failed = {}
 local time = redis.pcall('TIME')
 local ends = not time.err and time[1] * 1000 + 60000
 local creates = {ZADD = true, HSET = true, LPUSH = true}
-for _, command in ipairs(commands_on(set, hash, list, ends or 1)) do
+for _, command in ipairs(commands.list(set, hash, list, ends or 1)) do
   -- The client tries BLPOP itself, since a script cannot wait.
   local reply = command[1] ~= 'BLPOP' and redis.pcall(unpack(command))
   if type(reply) == 'table' and reply.err then failed[#failed + 1] = {command[1], reply.err} end

@@ -1,6 +1,6 @@
 -- release, cancel: ends an owner, whatever it has: a lease, a grant, a position in the queue, nothing. Always leaves a tombstone,
 -- so that a late acquire cannot make the owner a holder again. A repeat succeeds.
--- include: memory tombstones lines holders queue history once sweep loss finish
+-- include: memory admit cooldowns entry_list finish history holders keys lines notes once outcome queue replies stamps sweep tombstones views wakes tasks
 -- Arguments:
 --   owner, entry
 --   how      released
@@ -28,53 +28,53 @@ if by_id or unused then ending = 'released' end
 local ended_kind = ending == 'released' and WAS_RELEASED or ending == 'removed' and REMOVED or CANCELLED
 local work = ending == 'released' and entry == '0' and not unused and args.once and
              {field = args.once, span = tonumber(args.span), asked = math.max(0, now - args.asked), max = 0}
--- include: outcome
+request = {owner = owner, entry = entry, ending = ending, note = note, unused = unused, work = work}
 
 -- Ends only one entry: the others keep the lock until their own leases expire.
 local function drop_entry(line, others)
-  local repeated, latest = line.result, set_entries(line, others)
+  local repeated, latest = line.result, entry_list.set(line, others)
   -- The outer run decides how the run ended, however nested runs end.
   if entry == '0' and not repeated then line.result = string.match(note, '^[%w:-]+$') or '?' end
-  store_holder(owner, line, latest)
-  add_tombstone(owner .. ':' .. entry, WAS_RELEASED)
+  holders.store(owner, line, latest)
+  tombstones.add(owner .. ':' .. entry, WAS_RELEASED)
   local left = latest - now
-  if line.state ~= 'revoked' then return {'kept', left = left, mark = repeated and mark_before() or note_outcome(line)} end
+  if line.state ~= 'revoked' then return {'kept', left = left, mark = repeated and outcome.mark_before() or outcome.note(line)} end
   -- Others still run under this lock: they learn about the break now, and the last of them confirms.
-  wake(owner, 'revoked')
-  return {'absent', kind = 'forced', note = note_of(owner), left = left}
+  wakes.add(owner, 'revoked')
+  return {'absent', kind = 'forced', note = notes.of(owner), left = left}
 end
 
 local function end_hold(line)
-  local others = live_entries(line)
+  local others = entry_list.live(line)
   others[entry] = nil
   if ending == 'released' and next(others) then return drop_entry(line, others) end
   local forced = line.state == 'revoked'
-  remove_holder(owner)
+  holders.remove(owner)
   if ending == 'released' then
     if entry ~= '0' and not forced then
-      note_lapse(owner, line, now)
+      sweep.note_lapse(owner, line, now)
     else
-      record_run(owner, line, forced and 'forced' or ending, note)
+      history.record_run(owner, line, forced and 'forced' or ending, note)
     end
-    if not unused then start_cooldown(owner, line) end
+    if not unused and line.min_hold > 0 then cooldowns.start(owner, line) end
   end
-  forget_line(owner)
-  add_tombstone(owner, forced and FORCED or ended_kind)
-  if forced then return {'absent', kind = 'forced', note = note_of(owner)} end
-  return {'freed', mark = note_outcome(line)}
+  lines.forget(owner)
+  tombstones.add(owner, forced and FORCED or ended_kind)
+  if forced then return {'absent', kind = 'forced', note = notes.of(owner)} end
+  return {'freed', mark = work and outcome.note(line) or ''}
 end
 
 local function leave_queue()
-  local line = read_line(owner)
-  local known = work and once_of(line)
+  local line = lines.read(owner)
+  local known = work and tasks.of(line)
   if known then work.asked = math.min(work.asked, known.asked) end
-  remove_waiter(owner)
-  local mark = note_late_success(tombstone(owner))
-  if ending == 'timed_out' then count_skip(line and line.record or '') end
-  add_tombstone(owner, ended_kind)
+  queue.remove(owner)
+  local mark = outcome.note_late_success(tombstones.kind(owner))
+  if ending == 'timed_out' then history.count_skip(line and line.record or '') end
+  tombstones.add(owner, ended_kind)
   if ended_kind == REMOVED then
-    store_note(owner, note)
-    wake(owner, 'removed')
+    notes.store(owner, note)
+    wakes.add(owner, 'removed')
   end
   return {'left_queue', mark = mark}
 end
@@ -82,53 +82,53 @@ end
 -- An attempt over a quorum got no majority. With a ticket the owner keeps its position in the queue, or gets it back.
 local function cancel_attempt(line, held_now, queued)
   local ticket = tonumber(args.ticket or 0)
-  if held_now then remove_holder(owner) end
-  store_stamp(owner, 2 * args.attempt + 1)
+  if held_now then holders.remove(owner) end
+  stamps.store(owner, 2 * args.attempt + 1)
   if ticket == 0 or not line then
-    remove_waiter(owner)
-    add_tombstone(owner, EXPIRED)
+    queue.remove(owner)
+    tombstones.add(owner, EXPIRED)
   elseif held_now then
-    set_place(owner, math.min(ticket, now_us))
-    set_heartbeat(owner, now + HEARTBEAT)
+    queue.set_place(owner, math.min(ticket, now_us))
+    queue.set_heartbeat(owner, now + HEARTBEAT)
     line.state, line.token, line.entries, line.slot = 'waiting', 0, nil, nil
-    write_line(owner, line)
+    lines.write(owner, line)
   end
   return {held_now and 'freed' or queued and 'left_queue' or 'absent'}
 end
 
 -- The outer run may be about to restore its lease, so a nested run ends only its own entry.
 local function report_absent()
-  local before = tombstone(owner)
-  local mark = note_late_success(before)
-  if not before then note_lost_run() end
-  if entry == '0' then settle_row(owner) end
-  add_tombstone(entry == '0' and owner or owner .. ':' .. entry, ended_kind)
-  return {'absent', kind = before and ended_as(before) or 'unknown', note = note_of(owner), mark = mark}
+  local before = tombstones.kind(owner)
+  local mark = outcome.note_late_success(before)
+  if not before then outcome.note_lost_run() end
+  if entry == '0' then history.settle_row(owner) end
+  tombstones.add(entry == '0' and owner or owner .. ':' .. entry, ended_kind)
+  return {'absent', kind = before and tombstones.word(before) or 'unknown', note = notes.of(owner), mark = mark}
 end
 
-local held, queued = held_until(owner), queue_ticket(owner)
+local held, queued = holders.held_until(owner), queue.ticket(owner)
 local held_now = held and held > now
-local line = (held_now or queued) and read_line(owner)
+local line = (held_now or queued) and lines.read(owner)
 if held_now and ended_kind == REMOVED then return {'holds'} end
-if held_now and by_id and line.responsive == RLOCK_RUN then return reply_of({'runs', holder = describe(owner, held)}) end
+if held_now and by_id and line.responsive == RLOCK_RUN then return replies.text_of({'runs', holder = views.of(owner, held)}) end
 if ended_kind == REMOVED and not queued then
   -- The same note means that this request was carried out before, and its reply was lost.
-  local again = note ~= '' and tombstone(owner) == REMOVED and note_of(owner) == note
+  local again = note ~= '' and tombstones.kind(owner) == REMOVED and notes.of(owner) == note
   return again and {'left_queue'} or {'absent'}
 end
-if ending == 'yielded' and 2 * args.attempt + 1 <= stamp_of(owner) then return {'absent'} end
+if ending == 'yielded' and 2 * args.attempt + 1 <= stamps.of(owner) then return {'absent'} end
 
 local reply
-touch()
-if ending == 'yielded' then excluded = owner end  -- it has just cancelled its grant, and would get it again immediately
+keys.touch()
+if ending == 'yielded' then admit.exclude(owner) end  -- it has just cancelled its grant, and would get it again immediately
 if ending == 'yielded' and not (line and line.state == 'revoked') then
   reply = cancel_attempt(line, held_now, queued)
-  sweep()
+  if is_due then sweep.run() end
 elseif held_now then
-  sweep()  -- a run whose lease ended before is listed before this one
+  if is_due then sweep.run() end  -- a run whose lease ended before is listed before this one
   reply = end_hold(line)
 else
   if queued then reply = leave_queue() end
-  sweep()
+  if is_due then sweep.run() end
 end
-return finish(reply or report_absent(), ending == 'yielded' and owner)
+return finish.with(reply or report_absent(), ending == 'yielded' and owner)

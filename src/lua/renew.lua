@@ -1,6 +1,6 @@
 -- renew: extends a lease, enters a held lock, and restores a lease that the server has lost. Over a quorum it writes the token
 -- of the majority back, which makes the grant count here; a later renewal does so if that was missed. May be sent again.
--- include: memory tombstones lines holders queue once grant sweep loss finish
+-- include: memory entry_list finish grant holders keys lines loss notes once queue replies slots stamps sweep tombstones views tasks
 -- Arguments:
 --   owner, entry, limit, ttl, record
 --   responsive    0, 1 or 2: see lines.lua
@@ -23,8 +23,8 @@ local slot, stamp = tonumber(args.slot), 2 * (args.attempt or 0)
 local greatest = math.max(memory.last, now_us + 1000 * (args.ahead or 0))
 
 local function lost(how, other_holder)
-  if other_holder == nil then other_holder = some_holder() end
-  return {'lost', how = how, note = note_of(owner), holder = other_holder, untouched = token > 0 and memory.grant == token}
+  if other_holder == nil then other_holder = views.some_holder() end
+  return {'lost', how = how, note = notes.of(owner), holder = other_holder, untouched = token > 0 and memory.grant == token}
 end
 
 local function lease_of(id)
@@ -35,7 +35,7 @@ end
 -- Restores what its line recorded about work that is done once, if that was lost with the line.
 local function add_again(line, since)
   line.supersede = args.supersede
-  return add_once(line, args.once and {field = args.once, span = tonumber(args.span), asked = since, max = tonumber(args.max_failures)})
+  return tasks.add_to(line, args.once and {field = args.once, span = tonumber(args.span), asked = since, max = tonumber(args.max_failures)})
 end
 
 -- The line of the lease, as this renewal describes it.
@@ -47,70 +47,70 @@ end
 
 -- Renews a live lease; never shortens it.
 local function extend(held)
-  local line = read_line(owner)
+  local line = lines.read(owner)
   if line.state == 'revoked' then return lost('forced', false) end  -- it still counts: nobody has taken over
   if line.limit > limit then return {'upgrade'} end
-  if tombstone(owner .. ':' .. entry) then return lost('released') end
+  if tombstones.kind(owner .. ':' .. entry) then return lost('released') end
   if line.token == 0 and entry == '0' and token > 0 and token <= greatest then
     local entries = line.entries
     line = line_again()
     line.entries = entries
   end
-  local entries = live_entries(line)
+  local entries = entry_list.live(line)
   entries[entry] = math.max(entries[entry] or 0, lease_of(entry))
   -- Writes the token of the majority back, even if an earlier renewal missed that.
-  local missed = line.state == 'granted' and token > 0 and token <= greatest and stamp_of(owner) > 0
+  local missed = line.state == 'granted' and token > 0 and token <= greatest and stamps.of(owner) > 0
   if stamp > 0 or missed then
     line.token = token
     memory.last = math.max(memory.last, token)
-    note_grant(token, line)
+    grant.note(token, line)
   end
   line.state = 'held'
   if entry == '0' then line.ttl = ttl end
   if min_hold > line.min_hold then
     line.min_hold = min_hold
-    extend_lasts(line)
+    grant.extend_lasts(line)
   end
   -- A nested run, which does not know these words, has restored the lease.
   if entry == '0' and not line.once and not line.supersede then add_again(line, line.since) end
   if args.store_record then line.record = record end
-  store_holder(owner, line, math.max(held, set_entries(line, entries)))
-  store_stamp(owner, stamp)
+  holders.store(owner, line, math.max(held, entry_list.set(line, entries)))
+  stamps.store(owner, stamp)
   return {'extended'}
 end
 
 local function restore()
   -- Its own cool-down does not prevent an owner from restoring its lease.
-  local cooldown, cools_until = read_line('~' .. owner), held_until('~' .. owner)
-  if cools_until then remove_holder('~' .. owner) end
-  local why = loss_reason(owner, entry, token, limit, greatest, tombstone(owner))
-  if not why and slot and used_slots()[slot] then why = 'taken' end
+  local cooldown, cools_until = lines.read('~' .. owner), holders.held_until('~' .. owner)
+  if cools_until then holders.remove('~' .. owner) end
+  local why = loss.reason(owner, entry, token, limit, greatest, tombstones.kind(owner))
+  if not why and slot and slots.used()[slot] then why = 'taken' end
   if why then
-    if cools_until then store_holder('~' .. owner, cooldown, cools_until) end
+    if cools_until then holders.store('~' .. owner, cooldown, cools_until) end
     return lost(why)
   end
-  forget_line('~' .. owner)
+  lines.forget('~' .. owner)
   local line = line_again()
-  if settle_row(owner) or tombstone(owner .. ':counted') then line.counted = '1' end
+  if history.settle_row(owner) or tombstones.kind(owner .. ':counted') then line.counted = '1' end
   call('ZREM', RELEASED, owner)
-  dequeue(owner)
-  store_holder(owner, line, set_entries(line, {['0'] = lease_of(entry), [entry] = lease_of(entry)}))
-  store_stamp(owner, stamp)
+  queue.leave(owner)
+  holders.store(owner, line, entry_list.set(line, {['0'] = lease_of(entry), [entry] = lease_of(entry)}))
+  stamps.store(owner, stamp)
   memory.last = math.max(memory.last, token)
   if memory.created == 0 then memory.created = now_us end
   if args.rows then memory.keep = tonumber(args.rows) end
   if tonumber(args.supersede) then
-    note_number(tonumber(args.supersede), record)
+    once.note_number(tonumber(args.supersede), record)
   elseif args.supersede then
-    note_claim(owner, record, token)
+    once.note_claim(owner, record, token)
   end
-  note_grant(token, line)
+  grant.note(token, line)
   return {'restored'}
 end
 
-if stamp > 0 and stamp < stamp_of(owner) then return reply_of(lost('released')) end
-touch()
-local held = held_until(owner)
+if stamp > 0 and stamp < stamps.of(owner) then return replies.text_of(lost('released')) end
+keys.touch()
+local held = holders.held_until(owner)
 local reply = held and held > now and extend(held)
-sweep()
-return finish(reply or restore(), owner)
+if is_due then sweep.run() end
+return finish.with(reply or restore(), owner)

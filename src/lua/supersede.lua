@@ -1,12 +1,12 @@
--- include: sweep
+-- include: once sweep queue lines
 -- For acquire: of the waiters that supersede others only one stays, the one with the greatest number or, without numbers, the last one.
 
-local function superseding_waiter()
-  local other = read_waits().latest
-  return other and other ~= owner and queue_ticket(other) and read_line(other) and other or nil
+local function waiter()
+  local other = once.read_waits().latest
+  return other and other ~= request.owner and queue.ticket(other) and lines.read(other) and other or nil
 end
 
-local function newest_number() return supersedes ~= '+' and tonumber(supersedes) end
+local function newest_number() return request.supersedes ~= '+' and tonumber(request.supersedes) end
 local function number_of(line) return line.supersede ~= '+' and tonumber(line.supersede) end
 
 -- A greater number was granted the lock before.
@@ -16,42 +16,42 @@ end
 
 -- The reply to an owner that is older than a waiting owner, or than an owner that was granted the lock before. An owner with a
 -- ticket comes back: it was swept, or a newer owner superseded it and has the same ticket.
-local function superseded_reply()
-  local number, newest, waits = newest_number(), read_mark('newest'), read_waits()
+local function reply()
+  local number, newest, waits = newest_number(), once.read('newest'), once.read_waits()
   local ticket = tonumber(args.ticket or math.huge)
   if number and newest.token > number then return outnumbered(newest) end
-  local other = superseding_waiter()
-  local line = other and read_line(other)
+  local other = waiter()
+  local line = other and lines.read(other)
   local other_number, older = line and number_of(line), false
   if number and other_number then
     older = number < other_number
   elseif line then
-    older = ticket <= queue_ticket(other)
+    older = ticket <= queue.ticket(other)
   end
   if older then return {'superseded', record = line.record, number = other_number or nil, since = line.since} end
-  local is_last = waits.latest == owner or waits.claimer == owner
+  local is_last = waits.latest == request.owner or waits.claimer == request.owner
   if is_last or number and other_number or ticket > waits.ticket then return nil end
   return {'superseded', record = waits.record}
 end
 
 -- Cancels the grant if a newer owner has held the lock since.
 local function overtaken(line)
-  local number, newest = newest_number(), read_mark('newest')
+  local number, newest = newest_number(), once.read('newest')
   if not number or line.state ~= 'granted' or newest.token <= number then return nil end
-  dismiss(owner, record, SUPERSEDED, newest.record)
+  sweep.dismiss(request.owner, request.record, SUPERSEDED, newest.record)
   return outnumbered(newest)
 end
 
-local function replace(other) dismiss(other, read_line(other).record, SUPERSEDED, record) end
+local function replace(other) sweep.dismiss(other, lines.read(other).record, SUPERSEDED, request.record) end
 
 -- Joins the queue in the position of the older waiter, and returns its ticket; nil if there is none.
 local function take_over()
-  local other = superseding_waiter()
-  local ticket = other and queue_ticket(other)
+  local other = waiter()
+  local ticket = other and queue.ticket(other)
   if other then replace(other) end
-  local waits = read_waits()
-  waits.latest = owner
-  write_waits(waits)
+  local waits = once.read_waits()
+  waits.latest = request.owner
+  once.write_waits(waits)
   return ticket
 end
 
@@ -59,8 +59,10 @@ end
 -- it was granted the lock immediately.
 local function note_newest(token)
   local number = newest_number()
-  if not number then return note_claim(owner, record, tonumber(args.ticket or token)) end
-  if not note_number(number, record) then return end
-  local other = superseding_waiter()
-  if other and (number_of(read_line(other)) or number) < number then replace(other) end
+  if not number then return once.note_claim(request.owner, request.record, tonumber(args.ticket or token)) end
+  if not once.note_number(number, request.record) then return end
+  local other = waiter()
+  if other and (number_of(lines.read(other)) or number) < number then replace(other) end
 end
+
+return {waiter = waiter, reply = reply, overtaken = overtaken, take_over = take_over, note_newest = note_newest}

@@ -1,15 +1,15 @@
--- include: tombstones holders queue history once
+-- include: tombstones holders queue history once cooldowns notes stamps wakes tasks
 -- Removes owners permanently, and sweeps a bounded number of expired leases, dead waiters and old tombstones: the server has no timer, so
 -- each script that writes, except `forget`, does what is due by then.
 
 -- Removes an owner that need not wait any longer, or claim its grant; its tombstone and the note show why.
 local function dismiss(owner, record, kind, note)
-  if held_until(owner) then remove_holder(owner) end
-  remove_waiter(owner)
-  add_tombstone(owner, kind)
-  if note then store_note(owner, note) end
-  count_skip(record, not (kind == DONE and note) and ended_as(kind))
-  wake(owner, ended_as(kind))
+  if holders.held_until(owner) then holders.remove(owner) end
+  queue.remove(owner)
+  tombstones.add(owner, kind)
+  if note then notes.store(owner, note) end
+  history.count_skip(record, not (kind == DONE and note) and tombstones.word(kind))
+  wakes.add(owner, tombstones.word(kind))
 end
 
 -- The owner's work is done, or failed too often; it may ask again once both are forgotten.
@@ -26,11 +26,11 @@ end
 -- Records that a lease has ended without a release.
 local function note_lapse(owner, line, ends)
   local how = lapse_of(line)
-  record_run(owner, line, how, '-', ends)
+  history.record_run(owner, line, how, '-', ends)
   if line.state ~= 'held' or how ~= 'expired' then return end
-  local work = not line.counted and once_of(line)
-  if work then note_failure(work) end
-  add_tombstone(owner .. ':counted', EXPIRED)
+  local work = not line.counted and tasks.of(line)
+  if work then once.note_failure(work) end
+  tombstones.add(owner .. ':counted', EXPIRED)
 end
 
 -- The holders whose leases have expired, the first to expire first, and when they did.
@@ -42,15 +42,15 @@ end
 local function sweep_holders()
   local ended, ends = ended_holders()
   for i, owner in ipairs(ended) do
-    if held_until(owner) == tonumber(ends[i]) then  -- else a cool-down has begun anew, after a lease that this loop has ended
-      local line = read_line(owner)
-      remove_holder(owner)
+    if holders.held_until(owner) == tonumber(ends[i]) then  -- else a cool-down has begun anew, after a lease that this loop has ended
+      local line = lines.read(owner)
+      holders.remove(owner)
       if string.sub(owner, 1, 1) ~= '~' then
         note_lapse(owner, line, tonumber(ends[i]))
-        start_cooldown(owner, line)
-        add_tombstone(owner, lapse_of(line) == 'forced' and FORCED or EXPIRED)
+        cooldowns.start(owner, line)
+        tombstones.add(owner, lapse_of(line) == 'forced' and FORCED or EXPIRED)
       end
-      forget_line(owner)
+      lines.forget(owner)
     end
   end
   must_retry = must_retry or #ended == SWEEP
@@ -59,11 +59,11 @@ end
 local function sweep_waiters()
   local gone = call('ZRANGEBYSCORE', ALIVE, '-inf', now, 'LIMIT', 0, SWEEP)
   for _, owner in ipairs(gone) do
-    if held_until(owner) then
-      dequeue(owner)  -- QUEUE was evicted while it waited, and it was granted the lock as a newcomer
+    if holders.held_until(owner) then
+      queue.leave(owner)  -- QUEUE was evicted while it waited, and it was granted the lock as a newcomer
     else
-      remove_waiter(owner)
-      if not tombstone(owner) then add_tombstone(owner, EXPIRED) end
+      queue.remove(owner)
+      if not tombstones.kind(owner) then tombstones.add(owner, EXPIRED) end
     end
   end
   must_retry = must_retry or #gone == SWEEP
@@ -74,7 +74,7 @@ local function sweep_tombstones()
   local old = call('ZRANGEBYSCORE', RELEASED, '-inf', now * 16 + 15, 'LIMIT', 0, SWEEP)
   for _, owner in ipairs(old) do
     call('ZREM', RELEASED, owner)
-    if not (held_until(owner) or queue_ticket(owner)) then call('HDEL', WHO, '!' .. owner, '#' .. owner) end
+    if not (holders.held_until(owner) or queue.ticket(owner)) then call('HDEL', WHO, '!' .. owner, '#' .. owner) end
   end
 end
 
@@ -86,19 +86,20 @@ local function rebuild_limits()
   for from = 1, #owners, AT_ONCE do
     local chunk, pairs_of = {unpack(owners, from, math.min(#owners, from + AT_ONCE - 1))}, {}
     for i, text in ipairs(call('HMGET', WHO, unpack(chunk))) do
-      pairs_of[2 * i - 1], pairs_of[2 * i] = text and read_words(text).limit or 1, chunk[i]
+      pairs_of[2 * i - 1], pairs_of[2 * i] = text and words.read(text).limit or 1, chunk[i]
     end
     call('ZADD', LIMITS, unpack(pairs_of))
   end
-  grown[LIMITS] = true
+  keys.note_new(LIMITS)
 end
 
--- Returns whether anything was due.
-local function sweep()
-  if not is_due then return false end
+-- Does what is due; scripts call it only if anything is.
+local function run()
   sweep_holders()
   sweep_waiters()
-  if limits_differ then rebuild_limits() end
+  if at_start.limits_differ then rebuild_limits() end
   sweep_tombstones()
-  return true
 end
+
+return {dismiss = dismiss, dismiss_as_done = dismiss_as_done, lapse_of = lapse_of, note_lapse = note_lapse,
+        ended_holders = ended_holders, run = run}

@@ -1,7 +1,7 @@
 -- wake: pushes the wakes that another script was refused, with their lists declared as keys.
--- include: memory queue
+-- include: memory wakes
 -- Keys: the usual ten, then the list of each owner. Arguments: owner, event, owner, event...
 -- Replies: pushed, refused
 local pushed = true
-for i = 1, #ARGV, 2 do pushed = push_wake(ARGV[i], ARGV[i + 1]) and pushed end
+for i = 1, #ARGV, 2 do pushed = wakes.push(ARGV[i], ARGV[i + 1]) and pushed end
 return pushed and 'pushed' or 'refused'

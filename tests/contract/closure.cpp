@@ -83,7 +83,7 @@ CASE("closed: an exempt run waits only for the holder") {
 MUTANT("who may pass waits behind the others",
        {"passes and math.max(1, ticket - 31536000000000) or ticket", "ticket"});
 MUTANT("who may pass does not pass those that wait",
-       {"if waiters > 0 and may_pass and closed_until() then", "if false then"});
+       {"if waiters > 0 and request.may_pass and M.holders.closed_until() then", "if false then"});
 MUTANT("nobody may pass in the queue", {"fits(line.limit, line.while_closed)", "fits(line.limit)"});
 
 CASE("closed: an exempt waiter moves to the front") {
@@ -96,7 +96,8 @@ CASE("closed: an exempt waiter moves to the front") {
   lab.play("A released; C holds");
 }
 MUTANT("who may pass moves with each request", {" and not is_ahead(ticket)", ""});
-MUTANT("who waited before does not move", {"if placed(ticket) ~= ticket then", "if false then"});
+MUTANT("who waited before does not move",
+       {"if M.tickets.placed(ticket) ~= ticket then", "if false then"});
 
 // The lease of the holder has ended, and another asks first.
 CASE("closed: any request serves an exempt waiter") {
@@ -157,7 +158,7 @@ CASE("closed: a repeated request changes nothing") {
   need(lab.close("c4", 0ms, "c3") == ClosureReply::changed, "its end has come");
 }
 MUTANT("a repeated request is refused", {"if id and present_id == id then", "if false then"});
-MUTANT("a late copy closes what was opened", {" or tombstone(id))", ")"});
+MUTANT("a late copy closes what was opened", {" or M.tombstones.kind(id))", ")"});
 MUTANT("an end that has passed is stored", {"(ends <= now or ", "("});
 
 // The closing was given up before its request arrived.
@@ -166,7 +167,8 @@ CASE("closed: a closing that arrives after its cancel changes nothing") {
   need(lab.close("c1", 1h) == ClosureReply::changed, "it is closed");
   lab.play("c2 closed 1h");
 }
-MUTANT("what was undone before it came is closed", {"if seen then add_tombstone(seen, 2) end", ""});
+MUTANT("what was undone before it came is closed",
+       {"if seen then M.tombstones.add(seen, 2) end", ""});
 
 CASE("closed: the history lists the closure") {
   lab.play("c1 closed 1h");
@@ -201,7 +203,8 @@ CASE("closed: force-unlock does not open the lock") {
   as<lock::NotHeld>(lab.force('A'), "the closure is a holder");
   need(lab.inspect().closure.has_value(), "it is open");
 }
-MUTANT("a closed lock is held to an operator", {"{}, not some_holder()", "{}, n_holders() == 0"});
+MUTANT("a closed lock is held to an operator",
+       {"{}, not M.views.some_holder()", "{}, M.holders.count() == 0"});
 
 CASE("closed: finished work counts as done") {
   lab.play("A granted once=k; c1 closed 1h; A marked once=k; B done once=k");
@@ -214,9 +217,9 @@ CASE("closed: forget does not remove the success of a current run") {
       "B granted at-once while-closed once=l");
   lab.play("5s pass; all forgotten; B marked once=l");
 }
-MUTANT("what runs is forgotten", {" - (closed_until() and 1 or 0)", ""});
+MUTANT("what runs is forgotten", {" - (M.holders.closed_until() and 1 or 0)", ""});
 MUTANT("a closure that has ended counts as a run",
-       {"(closed_until() and 1", "(held_until('~closed') and 1"});
+       {"(M.holders.closed_until() and 1", "(M.holders.held_until('~closed') and 1"});
 
 CASE("closed: the keys of a closure expire") {
   lab.play("c1 closed 30d; 29d pass");

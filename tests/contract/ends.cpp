@@ -35,9 +35,10 @@ CASE("a late acquire after release, cancel, remove or force-unlock does not acqu
   lab.cancel('E');
   expect_ended(lab, 'E', OwnerEnd::cancelled);
 }
-MUTANT("no tombstones",
-       {"put_score(RELEASED, kept_until * 16 + math.max(kind, kind_of(before) or kind), owner)",
-        ""});
+MUTANT(
+    "no tombstones",
+    {"M.keys.put_score(RELEASED, kept_until * 16 + math.max(kind, kind_of(score) or kind), owner)",
+     ""});
 MUTANT("an ended owner acquires a lock", {"local ended = ended_reply()", "local ended = nil"});
 
 CASE("a repeated release succeeds and frees no other owner") {
@@ -124,7 +125,7 @@ CASE("a lease is restored although its owner waits in the queue") {
   need(lab.inspect().holders.front().token == token, "it was granted the lock once more");
 }
 MUTANT("one that is put back stays in the queue",
-       {"  dequeue(owner)\n  store_holder", "  store_holder"});
+       {"  M.queue.leave(owner)\n  M.holders.store", "  M.holders.store"});
 
 // A holder that renews rarely learns by its next renewal who broke its lock.
 CASE("a holder with a long lease learns late that its lock was broken") {
@@ -133,7 +134,7 @@ CASE("a holder with a long lease learns late that its lock was broken") {
       "A lost: forced ttl=1h");
 }
 MUTANT("the end of a long lease that was broken is remembered for a minute",
-       {"add_tombstone(owner, 7, ends)", "add_tombstone(owner, 7)"});
+       {"M.tombstones.add(owner, 7, ends)", "M.tombstones.add(owner, 7)"});
 
 CASE("a lock deleted by hand is lost") {
   lab.play("A granted; holders deleted; A lost: deleted");
@@ -177,7 +178,7 @@ MUTANT("nobody holds the lock without a line",
        {"local ends = call('ZSCORE', HOLDERS, owner)", "local ends = nil"});
 MUTANT("a renewal does not bring the line back", {"line = line_again()", ""});
 MUTANT("the run of a deleted line is freed at once",
-       {"responsive = cools and '0' or RLOCK_RUN", "responsive = '0'"});
+       {"responsive = cools and '0' or '2'", "responsive = '0'"});
 
 CASE("a flushed lock is restored unless another client was granted it") {
   lock::Token token = lab.granted('A');
@@ -268,8 +269,8 @@ CASE("a live run is not released by its id") {
   need(by_id('B').ending == OwnerEnd::released, "a repeated release is refused");
 }
 MUTANT("a live run is released by its id", {"if held_now and by_id and line.responsive == "
-                                            "RLOCK_RUN then return reply_of({'runs', holder = "
-                                            "describe(owner, held)}) end",
+                                            "'2' then return M.replies.text_of({'runs', holder = "
+                                            "M.views.of(owner, held)}) end",
                                             ""});
 
 // The lease of a revoked holder lapsed, and its release came late.
@@ -353,7 +354,7 @@ CASE("an owner whose lease expired is no holder, however many entries wait to be
   need(lab.token('A') != first, "it has its old token");
 }
 MUTANT("a lease that has ended is claimed",
-       {"(held or 0) > now and claim(held)", "held and claim(held)"});
+       {"(held or 0) > now and M.enter.claim(held)", "held and M.enter.claim(held)"});
 
 CASE("force-unlock frees a lock that no process renews immediately") {
   lab.play("A granted unrenewed; B queued");
@@ -374,7 +375,7 @@ CASE("force-unlock breaks only the owner that was named") {
   need(as<lock::Forced>(lab.force('B'), "not forced").broken.size() == 1, "not one");
 }
 MUTANT("the token of a holder that is to be broken is not checked",
-       {"(token == 0 or read_line(holder).token == token)", "true"});
+       {"(token == 0 or M.lines.read(holder).token == token)", "true"});
 
 // The reply was lost, the request came again: the reply says what it did, and it is done to nobody
 // else.
@@ -412,7 +413,7 @@ CASE("an operator's note outlives an earlier tombstone of the owner") {
       "B granted ttl=1h; all forced; 61s pass; C queued; B lost: forced");
 }
 MUTANT("an operator's note goes with an earlier tombstone",
-       {"if not (held_until(owner) or queue_ticket(owner)) then call('HDEL'",
+       {"if not (M.holders.held_until(owner) or M.queue.ticket(owner)) then call('HDEL'",
         "if true then call('HDEL'"});
 
 CASE("a release without a result ends the lease") {

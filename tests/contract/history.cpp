@@ -59,8 +59,9 @@ CASE("history: a run whose lease the server has lost is listed as lost") {
   lab.play("counts 2 1 1 0 0; rows released exit:0, released lost");
 }
 MUTANT("the run that a server has lost is not listed",
-       {"if not before then note_lost_run() end", ""});
-MUTANT("the run that a server has lost is listed twice", {" or row_of(number) then", " then"});
+       {"if not before then M.outcome.note_lost_run() end", ""});
+MUTANT("the run that a server has lost is listed twice",
+       {" or M.history.row_of(number) then", " then"});
 
 CASE("history: a run whose end is listed is not listed as lost") {
   for (const char* end : {"A released", "31s pass; B granted; B released", "all forced now"}) {
@@ -184,9 +185,9 @@ CASE("counts: the last run says how many rows the history keeps") {
   need(rows() == 1 && lab.inspect().last_success->record == "record of H", "the last run's number");
 }
 MUTANT("the number of rows is not stored with a claim",
-       {"memory.keep = rows  -- a sweep", "-- a sweep"});
+       {"memory.keep = request.rows  -- a sweep", "-- a sweep"});
 MUTANT("the number of rows is not stored with a grant",
-       {"  memory.keep = rows\n  -- Over", "  -- Over"});
+       {"  memory.keep = request.rows\n  -- Over", "  -- Over"});
 MUTANT("no rows means all rows", {"if memory.keep == 0 then return call('DEL', HISTORY) end", ""});
 
 // A hostile or long record breaks nothing, and a lock that is only read is not changed.
@@ -237,12 +238,12 @@ MUTANT("a run whose lease was put back is listed again", {"counted and row_of(li
 MUTANT("the failure of a run whose lease was put back counts again",
        {"note ~= 'stopped' and not (line and line.counted) then", "note ~= 'stopped' then"});
 MUTANT("the second end of a lease is a failure of its own",
-       {"local work = not line.counted and once_of(line)", "local work = once_of(line)"});
+       {"local work = not line.counted and M.tasks.of(line)", "local work = M.tasks.of(line)"});
 MUTANT("the second end of a lease is not noted",
-       {"  add_tombstone(owner .. ':counted', 0)",
-        "  if not line.counted then add_tombstone(owner .. ':counted', 0) end"});
+       {"  M.tombstones.add(owner .. ':counted', 0)",
+        "  if not line.counted then M.tombstones.add(owner .. ':counted', 0) end"});
 MUTANT("the second end of a lease counts again",
-       {"count_run(row, line.counted)", "count_run(row)"});
+       {"count_run(row, text, line.counted)", "count_run(row, text)"});
 
 // A success that comes after the lease's end, and counts, is the last one everywhere.
 CASE("ends: a late success that counts is the last one") {
@@ -258,7 +259,7 @@ CASE("ends: a late success that counts is the last one") {
       "rows expired -, released exit:0; counts 2 1 1 0 1");
 }
 MUTANT("a late success is not listed",
-       {"  record_run(owner, {token = number,", "  local _ = ({token = number,"});
+       {"  M.history.record_run(request.owner, {token = number,", "  local _ = ({token = number,"});
 
 // The end of the outer run is that of the run, however those that are nested in it end.
 CASE("ends: the end of the outer run is the end of the run") {
@@ -273,7 +274,7 @@ CASE("ends: the end of the outer run is the end of the run") {
 MUTANT("the end of a nested run is that of the run",
        {"result = line.result or result", "result = result"});
 MUTANT("a repeated end of the outer run counts again",
-       {"repeated and mark_before() or note_outcome(line)", "note_outcome(line)"});
+       {"repeated and M.outcome.mark_before() or M.outcome.note(line)", "M.outcome.note(line)"});
 MUTANT("a nested run that died is one that failed",
        {"line.state ~= 'held' or how ~= 'expired' then", "line.state ~= 'held' then"});
 
@@ -289,8 +290,8 @@ CASE("ends: an outer run that died has failed, whatever nested ones do") {
 MUTANT("an outer run that died has ended as the nested one",
        {"if entry ~= '0' and not forced then", "if false then"});
 MUTANT("a success after the entry's lease is not marked",
-       {"repeated and mark_before() or",
-        "(repeated or not live_entries(line)['0']) and mark_before() or"});
+       {"repeated and M.outcome.mark_before() or",
+        "(repeated or not M.entry_list.live(line)['0']) and M.outcome.mark_before() or"});
 
 // It returned 0, maybe half-way: neither a success nor a failure.
 CASE("ends: a run that was asked to stop has neither succeeded nor failed") {
@@ -300,7 +301,7 @@ CASE("ends: a run that was asked to stop has neither succeeded nor failed") {
   need(!lab.inspect().last_success, "a success");
   lab.play("B granted once=k tries=1");
 }
-MUTANT("one that was asked to stop has failed", {"and note ~= 'stopped' and", "and"});
+MUTANT("one that was asked to stop has failed", {"and request.note ~= 'stopped' and", "and"});
 
 // The words of a line that the server has lost.
 CASE("ends: a restored lease has all that the run asked for") {
@@ -313,7 +314,7 @@ CASE("ends: a restored lease has all that the run asked for") {
       "C renewed once=k tries=1 rows=0; 31s pass; D refused once=k tries=1");
 }
 MUTANT("a put-back loses what is done once",
-       {"add_once(line, args.once and", "add_once(line, false and"});
+       {"M.tasks.add_to(line, args.once and", "M.tasks.add_to(line, false and"});
 MUTANT("a put-back loses how many rows are kept",
        {"if args.rows then memory.keep = tonumber(args.rows) end", ""});
 MUTANT("a put-back by a nested run loses what is done once", {"add_again(line, line.since)", ""});
@@ -382,12 +383,14 @@ CASE("ends: a run that died is seen from the end of its lease on") {
   need_unseen(lab, "rows expired -, released exit:0, released exit:0, expired -; counts 4 2 2 0 1");
 }
 MUTANT("the keys of a hold that has ended go after a minute",
-       {"memory.expires = needed + 3600000", "memory.expires = last_lease + 60000"});
+       {"memory.expires = math.max(needed, last_lease + 2592000000) + 3600000",
+        "memory.expires = last_lease + 60000"});
 MUTANT("a hold that has ended goes after a minute",
-       {"math.max(now, last_lease, memory.lasts) + 2592000000",
-        "math.max(now, last_lease, memory.lasts) + 60000"});
+       {"math.max(now, latest_end, memory.lasts) + 2592000000",
+        "math.max(now, latest_end, memory.lasts) + 60000"},
+       {"last_lease + 2592000000", "last_lease + 60000"});
 MUTANT("only writers see who died",
-       {"local line = string.sub(owner, 1, 1) ~= '~' and read_line(owner)", "local line = nil"});
+       {"local line = string.sub(owner, 1, 1) ~= '~' and M.lines.read(owner)", "local line = nil"});
 MUTANT("a run that died ends when that is found",
        {"note_lapse(owner, line, tonumber(ends[i]))", "note_lapse(owner, line, now)"});
 MUTANT("a run that died ran until its lease ended",
@@ -441,9 +444,10 @@ CASE("ends: runs are listed in the order of their ends") {
       "counts 3 2 2 0 0");
 }
 MUTANT("a run that died is listed after one that ended later",
-       {"  sweep()  -- a run whose lease ended before is listed before this one\n"
+       {"  if is_due then M.sweep.run() end  -- a run whose lease ended before is listed before "
+        "this one\n"
         "  reply = end_hold(line)",
-        "  reply = end_hold(line)\n  sweep()"});
+        "  reply = end_hold(line)\n  if is_due then M.sweep.run() end"});
 
 // Others have ended since, and one is held that shares the lock.
 CASE("ends: a second end replaces the row of the first, wherever that is") {

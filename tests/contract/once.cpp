@@ -77,10 +77,12 @@ CASE("once: waiters whose work is done leave, and learn of it") {
   as<lock::Run>(history.at(0), "no run");
 }
 MUTANT("a waiter starts although it is done", {"elseif verdict then", "elseif false then"});
-MUTANT("waiters whose work is done are not woken", {"wake(owner, ended_as(kind))", ""});
+MUTANT("waiters whose work is done are not woken",
+       {"M.wakes.add(owner, M.tombstones.word(kind))", ""});
 MUTANT("a waiter that left as done is only gone", {"if kind == 4 and work then", "if false then"});
 MUTANT("skips are not counted as done",
-       {"count_skip(record, not (kind == 4 and note) and ended_as(kind))", "count_skip(record)"});
+       {"M.history.count_skip(record, not (kind == 4 and note) and M.tombstones.word(kind))",
+        "M.history.count_skip(record)"});
 
 // At most 64 a script; the next one is woken for the rest.
 CASE("once: at most 64 waiters whose work is done leave in one script") {
@@ -155,7 +157,7 @@ CASE("once: a run has ended although nested runs continue") {
       "A marked once=k tries=9; B done once=k tries=9; A holds");
 }
 MUTANT("what ends before its nested runs is not marked",
-       {"mark_before() or note_outcome(line)}", "mark_before() or ''}"});
+       {"mark_before() or M.outcome.note(line)}", "mark_before() or ''}"});
 
 CASE("once: a run that failed, died or was broken leaves no mark") {
   lab.play(
@@ -172,7 +174,7 @@ MUTANT("a run that was forced out is marked",
         "if forced then return {'absent', mark = note_outcome(line),"});
 MUTANT("the end of an owner does not bar its mark",
        {"if end_kind == 2 then return mark_before() end", ""},
-       {"if end_kind and end_kind > 1 then return ended_as(end_kind) end", ""});
+       {"if end_kind and end_kind > 1 then return M.tombstones.word(end_kind) end", ""});
 
 // A lease that was lost counts only where nobody can have had the lock since.
 CASE(
@@ -188,7 +190,7 @@ MUTANT(
     "a lost lease is marked although taken since",
     {"if why and not (why == 'full' and (not other or other.token <= number)) then return '' end",
      ""});
-MUTANT("a late success is not marked", {"return note_outcome(nil)", "return ''"});
+MUTANT("a late success is not marked", {"return note(nil)", "return ''"});
 
 // By a client whose clock is older than the server's.
 CASE("once: a success of a run that asked before 1970 is read") {
@@ -268,7 +270,7 @@ CASE("once: after so many failures no run tries again") {
 }
 MUTANT("failures are not counted",
        {"mark.failures, mark.failed = failures_of(work, mark) + 1, work.asked", ""});
-MUTANT("one that died did not fail", {"if work then note_failure(work) end\n", "\n"});
+MUTANT("one that died did not fail", {"if work then M.once.note_failure(work) end\n", "\n"});
 
 // Else a server of a quorum whose clock is ahead does not learn that it was forgotten.
 CASE("once: a waiter learns of a failure no later than it was") {
@@ -310,7 +312,7 @@ CASE("once: marks are kept for a while after they were last asked for") {
   need(lab.end_of("once") > 0, "the marks have no end");
   lab.play("49h pass; H done day=2026-11-22; 2h pass; I granted day=2026-11-22");
 }
-MUTANT("asking does not keep a mark", {"  keep_mark(work)\n", ""});
+MUTANT("asking does not keep a mark", {"  M.once.keep(work)\n", ""});
 MUTANT("the marks have no end",
        {"if left < mark.kept - now then call('PEXPIREAT', ONCE, int(mark.kept)) end", ""});
 
@@ -339,9 +341,9 @@ CASE("once: of a thousand keys the least recently used ones are dropped") {
   need(lab.cli({"HLEN", lab.key("once")}) == "2", "what is over is kept");
 }
 MUTANT("a resent release does not say that another was forgotten",
-       {"tombstone(owner .. ':no_room') and 'no_room' or 'marked'", "'marked'"});
+       {"M.tombstones.kind(request.owner .. ':no_room') and 'no_room' or 'marked'", "'marked'"});
 MUTANT("the newest key goes", {"a.kept < b.kept", "a.kept > b.kept"});
-MUTANT("keys without a bound", {"for i = 1, BATCH do call('HDEL', ONCE, keys[i].name) end", ""});
+MUTANT("keys without a bound", {"for i = 1, BATCH do call('HDEL', ONCE, found[i].name) end", ""});
 MUTANT("each release reads all marks", {"n % BATCH > 0", "n < MARKS and n % BATCH > 0"});
 MUTANT("marks that are over stay",
        {"(mark.kept or 0) <= now then\n      call('HDEL', ONCE, all[i])",
@@ -398,7 +400,8 @@ CASE("once: forget does not shorten the life of the records") {
   }
 }
 MUTANT("forget shortens the life of the memory",
-       {"math.max(now, last_lease, memory.lasts)", "math.max(now, memory.lasts)"});
+       {"math.max(now, latest_end, memory.lasts)", "math.max(now, memory.lasts)"},
+       {"last_lease + 2592000000", "0"});
 
 // A clock that was set back must not have everything done for months.
 CASE("once: a success in the future is ignored") {
@@ -412,7 +415,8 @@ CASE("once: with memory full a success is recorded and found") {
       "A runs once=k; B granted once=other; memory full; C done once=k; "
       "B marked once=other; memory free");
 }
-MUTANT("what is done needs memory", {" or done_reply() then touch() end", " then touch() end"});
+MUTANT("what is done needs memory",
+       {" or done_reply() then M.keys.touch() end", " then M.keys.touch() end"});
 
 // A run without these options leaves nothing of the kind, and neither does one of another kind.
 CASE("once: runs without these options leave no record") {

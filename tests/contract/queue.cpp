@@ -45,7 +45,7 @@ CASE("a refused wait leaves nothing") {
   lab.play("C queued; A released; B busy; nobody waits; C holds");
 }
 MUTANT("who is refused is not shown the holder",
-       {"waiters = waiters, holder = obstacle(may_pass)", "waiters = waiters"});
+       {"waiters = waiters, holder = M.views.obstacle(request.may_pass)", "waiters = waiters"});
 MUTANT("a refused wait joins the queue", {"args.at_once or full", "full"});
 
 CASE("a full queue leaves nothing") {
@@ -55,7 +55,8 @@ CASE("a full queue leaves nothing") {
   need(as<lock::Busy>(lab.acquire('C', one), "not busy").waiters == 1, "waiters not counted");
   lab.play("B queued max-queue=1; B waits");
 }
-MUTANT("a full queue is joined", {"local full = waiters >= max_queue", "local full = false"});
+MUTANT("a full queue is joined",
+       {"local full = waiters >= request.max_queue", "local full = false"});
 
 // Each waiter's heartbeat counts from its own last look, by the server's clock.
 CASE("waiters' deadlines are independent and never stack") {
@@ -71,7 +72,7 @@ CASE("waiters' deadlines are independent and never stack") {
   lab.play("3s pass; B queued");
   need(due('B') == first + 8'000 && due('C') == first + 5'000, "heartbeats stack");
 }
-MUTANT("a heartbeat is not renewed", {"if ticket then beat(owner) end", ""});
+MUTANT("a heartbeat is not renewed", {"if ticket then M.queue.beat(owner) end", ""});
 
 CASE("a waiter that is late by half of its slice is shown as silent") {
   lab.play("A granted; B queued; 7500ms pass");
@@ -116,9 +117,9 @@ CASE("if the receiver of a hand-over dies, the next waiter is served") {
   lab.pass(*waiting.look_again);
   lab.granted('C');
 }
-MUTANT("the new head is not woken", {"wake(head, 'look')", ""});
-MUTANT("an ended lease is not swept", {"math.min(first_end_before, first_beat, first_tombstone)",
-                                       "math.min(first_beat, first_tombstone)"});
+MUTANT("the new head is not woken", {"M.wakes.add(head, 'look')", ""});
+MUTANT("an ended lease is not swept",
+       {"local is_due = at_start.first_end <= now or", "local is_due ="});
 
 // Holder and head die together: the next waiter finds out by itself.
 CASE("if holder and head die, the next waiter is served") {
@@ -142,10 +143,9 @@ CASE("dead waiters are removed") {
   lab.play("A granted; B queued; 10s pass; C queued; 6s pass; C waits; A released; C holds");
 }
 MUTANT("a dead head is served",
-       {"math.min(first_end_before, first_beat, first_tombstone)",
-        "math.min(first_end_before, first_tombstone)"},
+       {"at_start.beats > 0 and call('ZCOUNT', ALIVE, '-inf', now) > 0 or", ""},
        {"if beat_ends <= now then", "if false then"},
-       {"math.floor(beat_ends) - now <= 15000 * (slices_of(beat_ends) - 1)", "false"});
+       {"math.floor(beat_ends) - now <= 15000 * (M.beats.slices_of(beat_ends) - 1)", "false"});
 
 // As long as the clock shows the very millisecond in which its heartbeat ends it is in time.
 CASE("a waiter that asks in the last millisecond of its heartbeat keeps its position") {
@@ -157,8 +157,8 @@ CASE("a waiter that asks in the last millisecond of its heartbeat keeps its posi
   lab.play("BC wait");
 }
 MUTANT("a heartbeat in its last millisecond is swept",
-       {"if ticket then beat(owner) end",
-        "if ticket and tonumber(call('ZSCORE', ALIVE, owner)) > now then beat(owner) end"});
+       {"if ticket then M.queue.beat(owner) end",
+        "if ticket and tonumber(call('ZSCORE', ALIVE, owner)) > now then M.queue.beat(owner) end"});
 
 // One missed claim costs nothing, the second one the place.
 CASE("a waiter keeps its position after one missed claim, not after two") {
@@ -173,7 +173,7 @@ CASE("a waiter keeps its position after one missed claim, not after two") {
 MUTANT("a missed claim always keeps the place",
        {"if missed == 1 then return", "if false then return"});
 MUTANT("a missed claim never keeps the place",
-       {"if given_ticket > 0 then return given_ticket end", ""});
+       {"if request.given_ticket > 0 then return request.given_ticket end", ""});
 
 // A wake left over from before changes nothing.
 CASE("stale wakes are harmless") {
@@ -221,7 +221,7 @@ CASE("a waiter that a late copy of its request makes the head is woken") {
       "C asleep");
 }
 MUTANT("a waiter is not woken by its own request",
-       {"not (ticket and queue_ticket(owner)) and owner", "owner"});
+       {"not (ticket and M.queue.ticket(owner)) and owner", "owner"});
 
 // And once more, which the server granted the lock but did not reach.
 CASE("waiters whose records were deleted keep their positions") {
@@ -236,9 +236,9 @@ CASE("waiters whose records were deleted keep their positions") {
   lab.play("C holds; all keys end");
 }
 MUTANT("a waiter without a line is passed by",
-       {"return wake(head, 'look')", "remove_waiter(head)"});
+       {"return M.wakes.add(head, 'look')", "M.queue.remove(head)"});
 MUTANT("the line of a waiter does not come back",
-       {"write_line(owner, new_line('waiting')) end  -- it", "end  -- it"});
+       {"M.lines.write(owner, M.enter.new_line('waiting')) end  -- it", "end  -- it"});
 
 // Else it is lost at its first renewal.
 CASE("after a claim the records live as long as the lease") {
@@ -265,7 +265,8 @@ MUTANT("a heartbeat shortens the life of the memory",
 MUTANT("use does not prolong the life of the memory",
        {"local must_move = needed > memory.expires", "local must_move = memory.expires == 0"});
 MUTANT("the memory ends before the lease",
-       {"math.max(now, last_lease, memory.lasts)", "math.max(now, memory.lasts)"});
+       {"math.max(now, latest_end, memory.lasts)", "math.max(now, memory.lasts)"},
+       {"last_lease + 2592000000", "0"});
 
 // One holder goes on while waiters come, replace one another, and die.
 CASE("runs that came and went leave nothing behind while one stays") {
@@ -307,7 +308,8 @@ CASE("overdue tombstones are removed") {
 }
 MUTANT("overdue tombstones stay", {"  sweep_tombstones()\n", ""});
 
-constexpr const char* kSilent = "math.floor(beat_ends) - now <= 15000 * (slices_of(beat_ends) - 1)";
+constexpr const char* kSilent =
+    "math.floor(beat_ends) - now <= 15000 * (M.beats.slices_of(beat_ends) - 1)";
 constexpr const char* kForever = "3600000";  // ms: a heartbeat of a waiter that is well
 
 // `count` waiters that come before all that ask from now on, each with a heartbeat of `beat` ms.
@@ -447,9 +449,9 @@ CASE("an idle waiter keeps its position by a heartbeat, which changes nothing el
   need(lab.queued('B').position == 301, "another place after it");
 }
 MUTANT("a heartbeat has the length of a short slice",
-       {"beat_score(now, slices), owner)", "beat_score(now, 1), owner)"});
+       {"M.beats.score(now, slices), owner)", "M.beats.score(now, 1), owner)"});
 MUTANT("a heartbeat prolongs nothing",
-       {"redis.pcall('ZADD', ALIVE, beat_score(now, slices), owner)", "0"});
+       {"redis.pcall('ZADD', ALIVE, M.beats.score(now, slices), owner)", "0"});
 
 // Else a waiter takes it for another holder each time, and asks.
 CASE("a heartbeat names the holder that acquire named") {
@@ -566,9 +568,9 @@ CASE("a waiter that comes near the head is woken once") {
   lab.play("A renewed ttl=1h; C asleep");
 }
 MUTANT("one that comes near the head is not woken",
-       {"if ends and slices_of(ends) > 1 then wake(moved[i], 'look') end", ""});
-MUTANT("one near the head is woken again and again", {"left_queue == 0 or ", ""},
-       {"ends and slices_of(ends) > 1", "ends"}, {"64 - left_queue", "0"});
+       {"if ends and M.beats.slices_of(ends) > 1 then M.wakes.add(moved[i], 'look') end", ""});
+MUTANT("one near the head is woken again and again", {"left == 0 or ", ""},
+       {"ends and M.beats.slices_of(ends) > 1", "ends"}, {"64 - left)", "0)"});
 
 CASE("a waiter that comes near the head by a hand-over is woken") {
   lab.play("A granted; B queued");
@@ -581,7 +583,7 @@ CASE("a waiter that comes near the head by a hand-over is woken") {
   lab.play("E queued; C released; E holds; D asleep");
 }
 MUTANT("one that comes near the head by a hand-over is not woken",
-       {"if ends and slices_of(ends) > 1 then wake(moved[i], 'look') end", ""});
+       {"if ends and M.beats.slices_of(ends) > 1 then M.wakes.add(moved[i], 'look') end", ""});
 
 // However many leave at once, and by their death, too.
 CASE("all waiters that come near the head together are woken") {
@@ -594,7 +596,7 @@ CASE("all waiters that come near the head together are woken") {
   }
 }
 MUTANT("only the last of those that come near the head is woken",
-       {"math.max(0, 64 - left_queue)", "64 - 1"});
+       {"math.max(0, 64 - left)", "64 - 1"});
 
 // B has not asked for a while, C has: C is served, and B keeps its place.
 CASE("a grant goes to a waiter that asked lately, and the others keep their positions") {
@@ -612,10 +614,12 @@ CASE("a grant goes to a waiter that asked lately, and the others keep their posi
 }
 MUTANT("a waiter that has been silent is granted the lock", {kSilent, "false"});
 MUTANT("one that was passed by is not woken",
-       {"add_tombstone(head, 0) end\n      wake(head, 'look')", "add_tombstone(head, 0) end"});
+       {"M.tombstones.add(head, 0) end\n      M.wakes.add(head, 'look')",
+        "M.tombstones.add(head, 0) end"});
 MUTANT("one that was passed by finds the queue full", {" and not waited_before", ""});
 MUTANT("one that was passed by goes to the tail",
-       {"if stamp_of(head) > 0 then add_tombstone(head, 0) end", "add_tombstone(head, 1)"});
+       {"if M.stamps.of(head) > 0 then M.tombstones.add(head, 0) end",
+        "M.tombstones.add(head, 1)"});
 
 // Once the holder's lease is over: the dead cost no claim each.
 CASE("the only survivor of a queue is served") {
@@ -646,11 +650,11 @@ CASE("an idle waiter notes its attempts") {
   need(beat_end(lab, 'B') == end, "a late attempt prolongs a heartbeat");
 }
 MUTANT("a waiter does not note its attempt",
-       {"  store_stamp(owner, stamp)\n  local ticket", "  local ticket"});
+       {"M.stamps.store(request.owner, request.stamp) end\n  local ticket", "end\n  local ticket"});
 MUTANT("a late attempt keeps a waiter alive",
-       {"if stamp > 0 and stamp < stamp_of(owner) then return {'gone'",
-        "if queue_ticket(owner) then beat(owner) end if stamp > 0 and stamp < stamp_of(owner) then "
-        "return {'gone'"});
+       {"if stamp > 0 and stamp < M.stamps.of(owner) then return {'gone'",
+        "if M.queue.ticket(owner) then M.queue.beat(owner) end if stamp > 0 and stamp < "
+        "M.stamps.of(owner) then return {'gone'"});
 
 // ---- who is served before those that came earlier ----
 
@@ -720,8 +724,8 @@ CASE("urgent: the ticket that a client brings is not made earlier a second time"
        "another ticket");
 }
 MUTANT("an urgent one comes earlier with each loss",
-       {"if given_ticket > 0 then return given_ticket end",
-        "if given_ticket > 0 then return given_ticket - (args.earlier or 0) end"});
+       {"if request.given_ticket > 0 then return request.given_ticket end",
+        "if request.given_ticket > 0 then return request.given_ticket - (args.earlier or 0) end"});
 
 CASE("urgent: a waiter that misses two claims moves to the end") {
   lab.granted('A');

@@ -30,21 +30,21 @@ CASE("the bytes of an older attempt, read after a newer one, change nothing") {
       "A lost attempt=1; A withdraws attempt=2 ticket=0; nobody holds");
 }
 MUTANT("an older attempt is accepted",
-       {"if stamp > 0 and stamp < stamp_of(owner) then", "if false then"},
-       {"2 * args.attempt + 1 <= stamp_of(owner) then", "false then"});
+       {"if stamp > 0 and stamp < M.stamps.of(owner) then", "if false then"},
+       {"2 * args.attempt + 1 <= M.stamps.of(owner) then", "false then"});
 MUTANT("the number of the attempt is not kept",
-       {"if stamp > 0 then put_text(WHO, '#' .. owner, stamp) end", ""});
+       {"if stamp > 0 then M.keys.put_text(WHO, '#' .. owner, stamp) end", ""});
 MUTANT("the number of the attempt is not read",
        {"tonumber(call('HGET', WHO, '#' .. owner) or 0)", "0"});
 MUTANT("an older write-back is accepted",
-       {"if stamp > 0 and stamp < stamp_of(owner) then return", "if false then return"});
+       {"if stamp > 0 and stamp < M.stamps.of(owner) then return", "if false then return"});
 
 CASE("an acquire that arrives after its cancel takes nothing") {
   need(lab.cancel_attempt('A', 1, {1000}) == CancelReply::not_found, "A had something");
   lab.play("A ended attempt=1; nobody holds; nobody waits; A granted attempt=2");
 }
 MUTANT("the cancel of an unknown owner is forgotten",
-       {"  store_stamp(owner, 2 * args.attempt + 1)\n", ""});
+       {"  M.stamps.store(owner, 2 * args.attempt + 1)\n", ""});
 
 // What is known of its attempts outlives the tombstone of an earlier one.
 CASE("a late cancel ends no confirmed lease, even after its tombstone") {
@@ -57,7 +57,7 @@ CASE("a late cancel ends no confirmed lease, even after its tombstone") {
   lab.play("A withdraws attempt=1 ticket=0; A holds");
 }
 MUTANT("a sweep forgets the attempts of live owners",
-       {"if not (held_until(owner) or queue_ticket(owner)) then call('HDEL'",
+       {"if not (M.holders.held_until(owner) or M.queue.ticket(owner)) then call('HDEL'",
         "if true then call('HDEL'"});
 
 CASE("a late write-back changes nothing") {
@@ -69,7 +69,7 @@ CASE("a late write-back changes nothing") {
   lab.play("B holds");
 }
 MUTANT("a write-back without the owner check",
-       {"if not fits(limit, true) then return 'full' end", ""});
+       {"if not M.slots.fits(limit, true) then return 'full' end", ""});
 
 CASE("the token of the majority is written back") {
   lock::Token own = lab.granted('A', attempt(1));
@@ -134,7 +134,7 @@ CASE("a ticket in the future becomes the server's own time") {
   lab.play("C holds; B waits; 1s pass; D queued; BD wait", attempt(1, place.value + 2'500'000));
 }
 MUTANT("a ticket in the future is accepted",
-       {"return math.min(given_ticket, now_us)", "return given_ticket"});
+       {"return math.min(request.given_ticket, now_us)", "return request.given_ticket"});
 MUTANT("a ticket in the future is accepted with a cancel",
        {"set_place(owner, math.min(ticket, now_us))", "set_place(owner, ticket)"});
 
@@ -169,9 +169,8 @@ CASE("a cancelled grant does not count as a grant") {
       "B withdraws attempt=1 ticket=2000; A restored; A holds; B waits");
 }
 MUTANT("the grant of a single server counts",
-       {"if stamp == 0 then note_grant(line.token, line) end", "note_grant(line.token, line)"});
-MUTANT("the grant of a single server counts",
-       {"if stamp == 0 then note_grant", "if true then note_grant"});
+       {"if stamp == 0 then note(line.token, line) end", "note(line.token, line)"});
+MUTANT("the grant of a single server counts", {"if stamp == 0 then note(", "if true then note("});
 
 CASE("a later confirmed grant counts as a grant") {
   lab.play("A confirmed attempt=1; 31s pass; B confirmed attempt=1; B released; A lost: taken");
@@ -193,7 +192,8 @@ CASE("a grant is confirmed and released with memory full") {
       "A released: released; memory free");
 }
 MUTANT("the first write of a write-back needs memory",
-       {"touch()\nlocal held = held_until(owner)", "local held = held_until(owner)"});
+       {"M.keys.touch()\nlocal held = M.holders.held_until(owner)",
+        "local held = M.holders.held_until(owner)"});
 
 CASE("a grant that is confirmed keeps words that are not known") {
   lab.play("A granted attempt=1");
@@ -205,7 +205,7 @@ CASE("a grant that is confirmed keeps words that are not known") {
       "other words than those: " + line());
 }
 MUTANT("words of a grant that are not known are dropped",
-       {"if name ~= 'record' then words", "if name ~= 'record' and name ~= 'shade' then words"});
+       {"if name ~= 'record' then list", "if name ~= 'record' and name ~= 'shade' then list"});
 
 constexpr Millis kThirtyDays = 720h;
 
@@ -281,7 +281,8 @@ CASE("a success is recorded even on a server where the run still waits") {
        "marked though another was granted since");
 }
 MUTANT("a success is not marked where the run still waits",
-       {"local mark = note_late_success(tombstone(owner))\n", "local mark = ''\n"});
+       {"local mark = M.outcome.note_late_success(M.tombstones.kind(owner))\n",
+        "local mark = ''\n"});
 MUTANT("an older holder bars the mark",
        {"if why and not (why == 'full' and (not other or other.token <= number)) then",
         "if why then"});
@@ -360,8 +361,9 @@ CASE("the client's ticket decides the order, even after missed claims") {
       "C queued attempt=2 ticket=8000; BC wait");
 }
 MUTANT("the server's own ticket",
-       {"if stamp > 0 then return math.min", "if false then return math.min"},
-       {"given_ticket > 0 and stamp == 0 and not taken", "given_ticket > 0 and not taken"});
+       {"if request.stamp > 0 then return math.min", "if false then return math.min"},
+       {"request.given_ticket > 0 and request.stamp == 0 and not taken",
+        "request.given_ticket > 0 and not taken"});
 
 CASE("a failed attempt leaves nothing without expiry") {
   lab.play(

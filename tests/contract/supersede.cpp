@@ -24,10 +24,12 @@ CASE("supersede: the waiter with the greatest number stays") {
 MUTANT("one with a smaller number replaces a greater one",
        {"older = number < other_number", "older = false"});
 MUTANT("both stay in the queue", {"if other then replace(other) end", ""});
-MUTANT("one that was replaced may come back", {"add_tombstone(owner, kind)\n  if note", "if note"});
-MUTANT("it does not learn by whom", {"if note then store_note(owner, note) end", ""});
-MUTANT("one that was replaced is not woken", {"wake(owner, ended_as(kind))", ""});
-MUTANT("a newcomer that supersedes others replaces nobody", {"supersedes and take_over()", "nil"});
+MUTANT("one that was replaced may come back",
+       {"M.tombstones.add(owner, kind)\n  if note", "if note"});
+MUTANT("it does not learn by whom", {"if note then M.notes.store(owner, note) end", ""});
+MUTANT("one that was replaced is not woken", {"M.wakes.add(owner, M.tombstones.word(kind))", ""});
+MUTANT("a newcomer that supersedes others replaces nobody",
+       {"supersedes and M.supersede.take_over()", "nil"});
 
 CASE("supersede: without numbers the last waiter stays") {
   lab.play(
@@ -48,8 +50,8 @@ CASE("supersede: the newer waiter takes the ticket of the older one") {
   need(lab.queued('E', asking("supersede=2")).ticket == place, "another ticket");
   lab.play("BED wait");
 }
-MUTANT("it goes to the end of the queue",
-       {"if taken then\n    if not may_pass", "if false then\n    if not may_pass"});
+MUTANT("it goes to the end of the queue", {"if taken then\n    if not request.may_pass",
+                                           "if false then\n    if not request.may_pass"});
 
 CASE("supersede: an urgent waiter takes the earlier of both positions") {
   lab.play("A granted; B queued; 5s pass; C queued");
@@ -70,7 +72,8 @@ MUTANT("an overtaken grant is not handed on",
        {"if superseded then return superseded end",
         "if superseded then excluded = head_of_queue() return superseded end"});
 MUTANT("an overtaken grant is claimed",
-       {"local superseded = supersedes and overtaken(line)", "local superseded = nil"});
+       {"local superseded = request.supersedes and M.supersede.overtaken(line)",
+        "local superseded = nil"});
 
 // An older one that is retried, when the newer one has run or runs.
 CASE("supersede: an older run that is retried never wins") {
@@ -123,9 +126,10 @@ CASE("supersede: a waiter that gave up does not count") {
       "A granted; B queued supersede=9; B times out; C queued supersede=8; A released; "
       "C granted supersede=8");
 }
-MUTANT("one that gave up is remembered", {"waits.latest = owner\n",
-                                          "waits.latest = owner if newest_number() then "
-                                          "note_number(newest_number(), record) end\n"});
+MUTANT("one that gave up is remembered",
+       {"waits.latest = request.owner\n",
+        "waits.latest = request.owner if newest_number() then M.once.note_number(newest_number(), "
+        "request.record) end\n"});
 
 CASE("supersede: only a run that queues replaces another") {
   lab.play(
@@ -135,7 +139,8 @@ CASE("supersede: only a run that queues replaces another") {
 MUTANT("one that does not wait replaces another",
        {"local full = waiters",
         "if args.at_once and supersedes then take_over() end local full = waiters"});
-MUTANT("a full queue refuses a newer one", {" and not (supersedes and superseding_waiter())", ""});
+MUTANT("a full queue refuses a newer one",
+       {" and not (request.supersedes and M.supersede.waiter())", ""});
 
 // A holder is never touched, nor one that was granted the lock and has not claimed it.
 CASE("supersede: a holder is never affected") {
@@ -145,11 +150,11 @@ CASE("supersede: a holder is never affected") {
       "C granted supersede=2; nobody waits; D superseded: C supersede=1");
 }
 MUTANT("an older one that came before the claim stays",
-       {"if other and (number_of(read_line(other)) or number) < number then replace(other) end",
+       {"if other and (number_of(M.lines.read(other)) or number) < number then replace(other) end",
         ""});
 MUTANT("a holder is replaced",
-       {"and queue_ticket(other) and read_line(other)",
-        "and (queue_ticket(other) or held_until(other)) and read_line(other)"});
+       {"and M.queue.ticket(other) and M.lines.read(other)",
+        "and (M.queue.ticket(other) or M.holders.held_until(other)) and M.lines.read(other)"});
 
 // After data loss, or passed by, a waiter comes back to its place, unless a newer one has come
 // since.
@@ -171,9 +176,9 @@ CASE("supersede: a waiter that rejoins is not newer for that") {
   lab.play("D queued; DE wait", greater);
 }
 MUTANT("one that comes back takes the place of the one that it replaces",
-       {"given_ticket > 0 and given_ticket or taken", "taken"});
+       {"request.given_ticket > 0 and request.given_ticket or taken", "taken"});
 MUTANT("one that comes back counts as the last one",
-       {"older = ticket <= queue_ticket(other)", "older = false"});
+       {"older = ticket <= M.queue.ticket(other)", "older = false"});
 
 // As a client does that has been stopped for so long that its end is forgotten.
 void comes_back(Lab& lab, char owner, Ask& ask, const std::string& steps) {
@@ -207,11 +212,13 @@ CASE("supersede: a waiter that was stopped for over a minute does not replace th
   lab.play("B superseded: D", old);
 }
 MUTANT("one that has the newer one's ticket replaces it",
-       {"older = ticket <= queue_ticket(other)", "older = ticket < queue_ticket(other)"});
+       {"older = ticket <= M.queue.ticket(other)", "older = ticket < M.queue.ticket(other)"});
 MUTANT("a claim without a number is not noted",
-       {"if supersedes then note_newest(line.token) end\n  memory.keep", "memory.keep"});
+       {"if request.supersedes then M.supersede.note_newest(line.token) end\n  memory.keep",
+        "memory.keep"});
 MUTANT("a grant that needs no claim is not noted",
-       {"stamp)\n  if supersedes then note_newest(line.token) end", "stamp)"});
+       {"request.stamp)\n  if request.supersedes then M.supersede.note_newest(line.token) end",
+        "request.stamp)"});
 
 // It was swept, and nobody took its ticket.
 CASE("supersede: a waiter that was swept does not run after a newer one") {
@@ -267,7 +274,8 @@ CASE("supersede: the latest run is older than no other") {
   lab.play("1s pass; C queued; C waits", urgent);
 }
 MUTANT("the last one that came is compared with those before it",
-       {"waits.latest == owner or waits.claimer == owner", "waits.claimer == owner"});
+       {"waits.latest == request.owner or waits.claimer == request.owner",
+        "waits.claimer == request.owner"});
 
 // The server has lost its data, and the one that runs has come back.
 CASE("supersede: a restored lease supersedes the waiters before it") {
@@ -289,7 +297,8 @@ CASE("supersede: a run that was granted the lock is not older than itself") {
   lab.play("B granted", again);
 }
 MUTANT("one that was granted the lock is compared with its own ticket",
-       {"waits.latest == owner or waits.claimer == owner", "waits.latest == owner"});
+       {"waits.latest == request.owner or waits.claimer == request.owner",
+        "waits.latest == request.owner"});
 
 }  // namespace
 }  // namespace rlock::contract

@@ -213,7 +213,7 @@ std::string Findings::text() const {
 Findings explore(const Bounds& bounds, std::vector<test::TextChange> changes) {
   if (bounds.rest) {
     changes.push_back({"1 + math.floor(place / 64)", "2 + place"});
-    changes.push_back({"n_waiters() + left_queue <= 64", "n_waiters() + left_queue <= 0"});
+    changes.push_back({"at_start.waiters < 64", "at_start.waiters < 0"});
   }
   Server server(changes);
   if (!server.changes_applied()) throw std::invalid_argument("no place for a change in a script");

@@ -4,11 +4,12 @@ commands.lua has each command that the scripts call, and BLPOP."""
 import re
 import shutil
 
+from compose import composed
 from tree import Faults, files, needs, output, read
 
 MOST_LINES = 150
-LIBRARY = {"redis", "KEYS", "ARGV", "ipairs", "next", "pairs", "pcall", "math", "string", "table", "tonumber", "tostring", "type",
-           "unpack"}
+LIBRARY = {"redis", "KEYS", "ARGV", "ipairs", "next", "pairs", "pcall", "math", "setmetatable", "string", "table", "tonumber", "tostring",
+           "type", "unpack"}
 CONSTANTS = set(re.findall(r"^([A-Z_]+) = ", read("src/lua/constants.lua"), re.MULTILINE))
 TEXTS = {path.stem: read(path) for path in files("src/lua/*.lua") if path.stem != "constants"}
 SCRIPTS = re.search(r"set\(scripts ([a-z_ ]+)\)", read("src/lua/CMakeLists.txt"))[1].split()
@@ -32,24 +33,25 @@ def closure(name, path, faults):
     return [*found, name]
 
 
-def composed(name, seen):
-    """The text of a script, with each file in the place of the line that includes it."""
-    seen.add(name)
-
-    def files_of(match):
-        return "\n".join(composed(other, seen) for other in match[1].split() if other not in seen)
-
-    return re.sub(r"^-- include: (.*)$", files_of, TEXTS[name], flags=re.MULTILINE)
-
-
-def check_globals(name, faults):
-    """A function that no included file defines is a global for the compiler."""
-    listing, errors, code = output(LUAC, "-l", "-p", "-", input=composed(name, set()))
+def check_globals(name, text, faults):
+    """A name that no included file defines is a global for the compiler, and a module that is not included is none."""
+    listing, errors, code = output(LUAC, "-l", "-p", "-", input=text)
     if code:
         faults.add(f"src/lua/{name}.lua", 1, errors.strip())
     used = set(re.findall(r"[GS]ETGLOBAL.*; (\w+)", listing))
     for unknown in sorted(used - LIBRARY - CONSTANTS):
         faults.add(f"src/lua/{name}.lua", 1, f"uses {unknown}", "include the file that defines it")
+
+
+def check_exports(faults):
+    """What a file uses of a module is in the table that this module returns."""
+    exported = {name: set(re.findall(r"(\w+) = ", found[1])) for name, text in TEXTS.items()
+                if (found := re.search(r"^return \{(\w+ = [^}]*)\}\n\Z", text, re.MULTILINE))}
+    for name, text in TEXTS.items():
+        code = re.sub(r"--.*", "", text)
+        for module, function in re.findall(r"(?<![\w.'])([a-z_]+)\.([a-z_]+)\(", code):
+            if module in exported and function not in exported[module]:
+                faults.add(f"src/lua/{name}.lua", 1, f"calls {module}.{function}, which {module}.lua does not return")
 
 
 def section(head, title):
@@ -101,9 +103,9 @@ for name, text in TEXTS.items():
     lines = text.count("\n")
     if lines > MOST_LINES:
         faults.add(f"src/lua/{name}.lua", lines, f"has {lines} lines", f"at most {MOST_LINES}")
-    # What one script includes below its arguments is checked as a part of it.
-    if name in SCRIPTS or name in SHARED or name in ("plain", "redisson"):
-        check_globals(name, faults)
+for name, text in composed().items():
+    check_globals(name, text, faults)
+check_exports(faults)
 for script, parts in parts_of.items():
     if "begin" in parts and script != "wake":
         check_head(script, parts, faults)

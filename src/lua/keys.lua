@@ -1,0 +1,44 @@
+-- include: memory
+-- How members are added to the keys, and when the keys expire.
+
+-- The keys with a new member, for expire(): they may be new themselves and then have no expiry.
+local grown = {}
+local function note_new(key) grown[key] = true end
+local function put_score(key, score, member) if call('ZADD', key, score, member) == 1 then grown[key] = true end end
+local function put_text(key, field, text) if call('HSET', key, field, text) == 1 then grown[key] = true end end
+
+-- The first write of a script that must work even if memory is full: the server does not refuse PEXPIREAT, and accepts the writes after it.
+local function touch() call('PEXPIREAT', META, math.max(memory.expires, now + KEPT)) end
+
+local function save_memory()
+  local changed, deleted = {}, {}
+  for name, value in pairs(memory) do
+    if value == false then
+      deleted[#deleted + 1] = name
+    elseif value ~= stored[name] then
+      changed[#changed + 1] = name
+      changed[#changed + 1] = int(value)
+    end
+  end
+  if #changed > 0 then call('HSET', META, unpack(changed)) end
+  for _, name in ipairs(deleted) do call('HDEL', META, name) end
+end
+
+-- All keys expire together, 30 days after the last use, lease, min-hold and tombstone. They are set up to an hour later, so that scripts
+-- move them only once an hour; a key that may be new gets the same time. The memory comes last, because if the ACL denies HSET, the
+-- other keys have an expiry already. LATEST_END: of the leases that this script has stored; earlier scripts have counted the others.
+local function expire(latest_end)
+  local needed = math.max(now, latest_end, memory.lasts) + KEPT
+  local must_move = needed > memory.expires
+  if must_move then
+    local last_lease = tonumber(call('ZRANGE', HOLDERS, -1, -1, 'WITHSCORES')[2] or 0)
+    memory.expires = math.max(needed, last_lease + KEPT) + HOUR
+  end
+  for _, key in ipairs({HOLDERS, LIMITS, QUEUE, ALIVE, WHO, RELEASED, HISTORY}) do
+    if must_move or grown[key] then call('PEXPIREAT', key, memory.expires) end
+  end
+  save_memory()
+  if must_move then call('PEXPIREAT', META, memory.expires) end
+end
+
+return {note_new = note_new, put_score = put_score, put_text = put_text, touch = touch, expire = expire}

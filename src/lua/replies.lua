@@ -1,0 +1,18 @@
+-- include: begin
+-- A reply in the form that the client reads.
+
+-- A reply in the form that the client reads: the items of a list, then each name and its value; nested tables in the same way.
+local function text_of(value)
+  if type(value) ~= 'table' then return value end
+  local list = {}
+  for _, item in ipairs(value) do list[#list + 1] = text_of(item) end
+  for name, item in pairs(value) do
+    if type(name) == 'string' then
+      list[#list + 1] = name
+      list[#list + 1] = text_of(item)
+    end
+  end
+  return list
+end
+
+return {text_of = text_of}

@@ -1,0 +1,31 @@
+-- include: holders
+-- Whether one more holder fits, and which slot it gets.
+
+local function are_numbered(limit) return limit > 1 and limit <= MOST_SLOTS end
+
+-- The slots of the holders. The slot of a holder whose line was deleted is known once its outer run has renewed.
+local function used()
+  local owners, taken = call('ZRANGE', HOLDERS, 0, -1), {}
+  for i, text in ipairs(#owners > 0 and call('HMGET', WHO, unpack(owners)) or {}) do
+    local line = text and words.read(text)
+    if line and line.slot then
+      taken[line.slot] = true
+    elseif owners[i] ~= CLOSED and (not line or are_numbered(line.limit)) then
+      taken.unknown = true
+    end
+  end
+  return taken
+end
+
+-- Whether one more holder with this limit stays within the limits of all holders, its own included. A closure does not count for an owner
+-- that may pass it.
+local function fits(limit, passes)
+  local others = holders.count()
+  if others == 0 then return true end
+  local two, closed = call('ZRANGE', LIMITS, 0, 1, 'WITHSCORES'), passes and holders.closed_until()
+  if closed then others = others - 1 end
+  local least = tonumber(two[closed and two[1] == CLOSED and 4 or 2] or limit)
+  return others + 1 <= math.min(limit, least) and not (are_numbered(limit) and used().unknown)
+end
+
+return {are_numbered = are_numbered, used = used, fits = fits}
