@@ -48,7 +48,7 @@ local function list_waiters()
     if line and beat_ends > now then
       line.silent = silence(beat_ends)
       line.owner, line.waited, line.ticket = owner, now - line.since, tonumber(queue_rows[i + 1])
-      line.needs = unknown_rules(line)
+      line.needs = words.unknown_rules(line)
       page[#page + 1] = line
     end
   end

@@ -36,7 +36,7 @@ CASE("closed: opening the lock serves the queue") {
 }
 MUTANT("opening serves nobody",
        {"{kind = 'open', at = now, record = record})",
-        "{kind = 'open', at = now, record = record}) excluded = head_of_queue()"});
+        "{kind = 'open', at = now, record = record}) M.admit.exclude(M.queue.head())"});
 
 CASE("closed: at the end of the closure all waiters that fit are served") {
   lab.play(

@@ -88,11 +88,12 @@ CASE("a lease that expired long ago is restored unless it was released or broken
 }
 MUTANT("a lease is restored only as long as its tombstone is there",
        {"not end_kind and not has_expired(owner, token)", "not end_kind"});
-MUTANT("a run that was restored late is counted again", {"if settle_row(owner) or", "if"});
+MUTANT("a run that was restored late is counted again",
+       {"if M.history.settle_row(owner) or", "if"});
 MUTANT("a lease is restored long after its release",
-       {"if entry == '0' then settle_row(owner) end", ""});
+       {"if entry == '0' then M.history.settle_row(owner) end", ""});
 MUTANT("a lease is restored long after its cool-down was broken",
-       {"row.note, row.owner = quoted(note), nil", "row.note = quoted(note)"});
+       {"row.note, row.owner = M.history.quoted(note), nil", "row.note = M.history.quoted(note)"});
 MUTANT("a lease is restored after the row of its end was settled", {"  row.owner = nil\n", ""});
 
 CASE("a lease that expired long ago is restored with its own token only") {
@@ -112,9 +113,7 @@ CASE("a late success counts once") {
       "A granted once=k; 31s pass; Z cancelled; 2m pass; Z cancelled; A marked once=k; "
       "rows released exit:0; counts 1 1 1 0 0");
 }
-MUTANT("a late success is a run of its own",
-       {"(tombstone(owner .. ':counted') or row_of(owner, 'owner'))",
-        "tombstone(owner .. ':counted')"});
+MUTANT("a late success is a run of its own", {" or M.history.row_of(request.owner, 'owner')", ""});
 
 // It had asked again since it lost the lock with the server's data.
 CASE("a lease is restored although its owner waits in the queue") {
@@ -176,7 +175,8 @@ CASE("a holder whose line was deleted counts as a live run") {
 }
 MUTANT("nobody holds the lock without a line",
        {"local ends = call('ZSCORE', HOLDERS, owner)", "local ends = nil"});
-MUTANT("a renewal does not bring the line back", {"line = line_again()", ""});
+MUTANT("a renewal does not bring the line back",
+       {"line = line_again()\n    line.entries = entries", ""});
 MUTANT("the run of a deleted line is freed at once",
        {"responsive = cools and '0' or '2'", "responsive = '0'"});
 
@@ -283,7 +283,7 @@ CASE("the later of two ends of an owner stays") {
 }
 MUTANT("a later end does not prolong an earlier one",
        {"  local kept_until = math.max(now + 60000",
-        "  if before and (kind_of(before) or -1) > kind then return end\n  local kept_until = "
+        "  if score and (kind_of(score) or -1) > kind then return end\n  local kept_until = "
         "math.max(now + 60000"});
 
 CASE("a holder changes what others see of it") {

@@ -126,7 +126,7 @@ CASE("once: a grant is not claimed if the work is done by then") {
 MUTANT("a grant is claimed although it is done",
        {"not (line and line.state ~= 'granted')", "not line"});
 MUTANT("the next is not admitted in the place of one that is done",
-       {"end\n  return verdict\n", "end\n  excluded = head_of_queue()\n  return verdict\n"});
+       {"end\n  return verdict\n", "end\n  M.admit.exclude(M.queue.head())\n  return verdict\n"});
 MUTANT("the running hold counts as a grant to be claimed",
        {"not (line and line.state ~= 'granted')", "true"});
 
@@ -147,7 +147,7 @@ CASE("once: repeated requests record one success") {
 }
 MUTANT("a resent release is marked anew",
        {"if end_kind == 2 then return mark_before() end",
-        "if end_kind == 2 then return note_outcome(nil) end"},
+        "if end_kind == 2 then return note(nil) end"},
        {"if token <= memory.forgotten then return '' end", ""});
 
 // Runs nested in it go on: it has ended, though the lock is not free yet.
@@ -171,7 +171,7 @@ MUTANT("a failed run is marked",
        {"if args.outcome == 'succeeded' then\n    local mark", "if true then\n    local mark"});
 MUTANT("a run that was forced out is marked",
        {"if forced then return {'absent',",
-        "if forced then return {'absent', mark = note_outcome(line),"});
+        "if forced then return {'absent', mark = M.outcome.note(line),"});
 MUTANT("the end of an owner does not bar its mark",
        {"if end_kind == 2 then return mark_before() end", ""},
        {"if end_kind and end_kind > 1 then return M.tombstones.word(end_kind) end", ""});

@@ -212,7 +212,7 @@ CASE("the queue lives as long as the records of its waiters") {
   need(end("who") >= long_end, "the lines end before the holder's");
 }
 MUTANT("the queue lives as long as its heartbeats alone",
-       {"LIMITS, QUEUE, ALIVE, WHO", "LIMITS, WHO"});
+       {"LIMITS, QUEUE, ALIVE, WHO, RELEASED, HISTORY}", "LIMITS, WHO, RELEASED, HISTORY}"});
 
 // The server gets a request of a waiter a second time, while the waiter blocks.
 CASE("a waiter that a late copy of its request makes the head is woken") {
@@ -410,7 +410,7 @@ CASE("the heartbeat of an idle waiter is one write") {
        "the holder's times differ");
 }
 MUTANT("a heartbeat writes more than it needs",
-       {"put_score(ALIVE, ends, owner)", "put_score(ALIVE, ends, owner) grown[ALIVE] = true"});
+       {"put_score(ALIVE, ends, owner)", "put_score(ALIVE, ends, owner) M.keys.note_new(ALIVE)"});
 
 // It replaces what is there.
 CASE("a renewal moves the ends of the keys once an hour") {

@@ -94,7 +94,7 @@ CASE("a run that was never confirmed here is not listed") {
   need(lab.history().size() == 1, "a run is listed once another asked");
 }
 MUTANT("the run of an unconfirmed grant is listed",
-       {"stamp == 0 and 'held' or 'granted'", "'held'"});
+       {"request.stamp == 0 and 'held' or 'granted'", "'held'"});
 MUTANT("the run of an unconfirmed grant is listed",
        {"line.state == 'granted' or line.unclaimed", "line.unclaimed"});
 
@@ -262,7 +262,7 @@ CASE("a mark that a server writes late is as old as its token") {
 }
 MUTANT("a mark that is written late is as old as the request",
        {"known and known.asked or since, in_time and since or since - (args.waited or 0)))",
-        "known and known.asked or work.asked))"});
+        "known and known.asked or request.work.asked))"});
 MUTANT("a mark that is written late is of one that did not wait",
        {"in_time and since or since - (args.waited or 0))", "since)"});
 MUTANT("a mark that is written late has a grant of its own",

@@ -91,7 +91,7 @@ CASE("a release says how long nested runs keep the lock") {
 }
 MUTANT("nothing is said of the rest of a nested lease", {"latest - now", "0"});
 MUTANT("a broken lock does not say how long it is held",
-       {"note_of(owner), left = left}", "note_of(owner)}"});
+       {"M.notes.of(owner), left = left}", "M.notes.of(owner)}"});
 
 CASE("the lease of a nested run is short") {
   lab.play("A granted; A inner renewed ttl=1h; A released; 59s pass; B queued; 1s pass; B granted");

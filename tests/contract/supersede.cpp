@@ -29,7 +29,7 @@ MUTANT("one that was replaced may come back",
 MUTANT("it does not learn by whom", {"if note then M.notes.store(owner, note) end", ""});
 MUTANT("one that was replaced is not woken", {"M.wakes.add(owner, M.tombstones.word(kind))", ""});
 MUTANT("a newcomer that supersedes others replaces nobody",
-       {"supersedes and M.supersede.take_over()", "nil"});
+       {"request.supersedes and M.supersede.take_over()", "nil"});
 
 CASE("supersede: without numbers the last waiter stays") {
   lab.play(
@@ -70,7 +70,7 @@ CASE("supersede: a grant that is claimed too late is cancelled") {
 }
 MUTANT("an overtaken grant is not handed on",
        {"if superseded then return superseded end",
-        "if superseded then excluded = head_of_queue() return superseded end"});
+        "if superseded then M.admit.exclude(M.queue.head()) return superseded end"});
 MUTANT("an overtaken grant is claimed",
        {"local superseded = request.supersedes and M.supersede.overtaken(line)",
         "local superseded = nil"});
@@ -118,7 +118,7 @@ CASE("supersede: a restored lease has its number") {
       "A granted supersede=7; data lost; 1s pass; A renewed supersede=7; "
       "B superseded: A supersede=6; C queued supersede=8");
 }
-MUTANT("a put-back loses the number", {"note_number(tonumber(args.supersede), record)", ""});
+MUTANT("a put-back loses the number", {"M.once.note_number(tonumber(args.supersede), record)", ""});
 
 // Only one that was granted the lock counts for ever, not one that gave up.
 CASE("supersede: a waiter that gave up does not count") {
@@ -138,7 +138,8 @@ CASE("supersede: only a run that queues replaces another") {
 }
 MUTANT("one that does not wait replaces another",
        {"local full = waiters",
-        "if args.at_once and supersedes then take_over() end local full = waiters"});
+        "if args.at_once and request.supersedes then M.supersede.take_over() end local full = "
+        "waiters"});
 MUTANT("a full queue refuses a newer one",
        {" and not (request.supersedes and M.supersede.waiter())", ""});
 
@@ -284,7 +285,7 @@ CASE("supersede: a restored lease supersedes the waiters before it") {
   comes_back(lab, 'B', old, "16s pass; A released; C granted supersede");
   lab.play("data lost; 1s pass; C renewed; B superseded: C", old);
 }
-MUTANT("a put-back is not noted", {"note_claim(owner, record, token)", ""});
+MUTANT("a put-back is not noted", {"M.once.note_claim(owner, record, token)", ""});
 
 // It had the lock itself, and who waited after it gave up.
 CASE("supersede: a run that was granted the lock is not older than itself") {

@@ -163,7 +163,8 @@ const std::vector<Mutant> kMutants{
         "a renewal does not extend the lease", "M:", kPlain,
         {{"math.max(entries[entry] or 0, lease_of(entry))", "entries[entry] or lease_of(entry)"}}),
     mutant("a waiter is never admitted", "no stuck queue:", kPlain,
-           {{"head == excluded or unknown_rules(line) or not fits(line.limit, line.while_closed)",
+           {{"head == excluded or M.words.unknown_rules(line) or not M.slots.fits(line.limit, "
+             "line.while_closed)",
              "true"}}),
     mutant("a renewal extends every lease", "O:", {.limits = {kShared, kShared}},
            {{"return {'extended'}",
@@ -181,7 +182,7 @@ const std::vector<Mutant> kMutants{
            kOneForgotten, {{"if token <= memory.forgotten then return '' end", ""}}),
     mutant("both stay in the queue", "P: two", kLast, {{"if other then replace(other) end", ""}}),
     mutant("a claim without a number is not noted", "P: an older one comes back", kLastAndFault,
-           {{"if supersedes then note_newest(line.token) end", ""}})};
+           {{"if request.supersedes then M.supersede.note_newest(line.token) end", ""}})};
 
 }  // namespace
 

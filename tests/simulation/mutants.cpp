@@ -36,7 +36,8 @@ const std::vector<Mutant> kMutants{
            {{"if args.outcome == 'succeeded' then", "if false then"}}),
     mutant("the last waiter is served first", "one_server", Check::order,
            {{"call('ZRANGE', QUEUE, 0, 0)[1]", "call('ZRANGE', QUEUE, -1, -1)[1]"}}),
-    mutant("no waiter is woken", "one_server", Check::prompt, {{"wake(head, 'granted')", ""}}),
+    mutant("no waiter is woken", "one_server", Check::prompt,
+           {{"M.wakes.add(head, 'granted')", ""}}),
     mutant("tombstones do not expire", "one_server", Check::left,
            {{"RELEASED, HISTORY}", "HISTORY}"}}),
     mutant("finished work is done again", "once", Check::repeated,
@@ -47,11 +48,11 @@ const std::vector<Mutant> kMutants{
     mutant("a retried older run wins", "supersede", Check::newest,
            {{"if number and newest.token > number then", "if false then"}}),
     mutant("the holder of a broken lock is not notified", "operators", Check::broken,
-           {{"wake(owner, 'revoked')\n  if counts", "if counts"}}),
+           {{"M.wakes.add(owner, 'revoked')\n  if counts", "if counts"}}),
     mutant("a closed lock is granted to waiters", "operators", Check::closed,
            {{"fits(line.limit, line.while_closed)", "fits(line.limit, true)"}}),
     mutant("a released lock has no cool-down", "places", Check::min_hold,
-           {{"if not unused then start_cooldown(owner, line) end", ""}})};
+           {{"if not unused and line.min_hold > 0 then M.cooldowns.start(owner, line) end", ""}})};
 
 }  // namespace
 

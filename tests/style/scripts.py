@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """A script of src/lua says in its head what it includes, takes and answers: all of that, and nothing else, is in its text.
 commands.lua has each command that the scripts call, and BLPOP."""
+import functools
 import re
 import shutil
 
@@ -43,10 +44,16 @@ def check_globals(name, text, faults):
         faults.add(f"src/lua/{name}.lua", 1, f"uses {unknown}", "include the file that defines it")
 
 
+@functools.cache
+def exports():
+    """The functions of each module."""
+    return {name: set(re.findall(r"(\w+) = ", found[1])) for name, text in TEXTS.items()
+            if (found := re.search(r"^return \{(\w+ = [^}]*)\}\n\Z", text, re.MULTILINE))}
+
+
 def check_exports(faults):
     """What a file uses of a module is in the table that this module returns."""
-    exported = {name: set(re.findall(r"(\w+) = ", found[1])) for name, text in TEXTS.items()
-                if (found := re.search(r"^return \{(\w+ = [^}]*)\}\n\Z", text, re.MULTILINE))}
+    exported = exports()
     for name, text in TEXTS.items():
         code = re.sub(r"--.*", "", text)
         for module, function in re.findall(r"(?<![\w.'])([a-z_]+)\.([a-z_]+)\(", code):
@@ -91,23 +98,30 @@ def check_commands(parts, faults):
         faults.add("src/lua/commands.lua", 1, f"{command} is {'called, but not' if command in called else 'not called, but'} listed")
 
 
-faults = Faults()
-needs(LUAC)
-parts_of = {script: closure(script, (), faults) for script in SCRIPTS}
-# What more than one script is made of.
-SHARED = {name for name in TEXTS if sum(name in parts for parts in parts_of.values()) > 1}
-used_files = {part for parts in parts_of.values() for part in parts} | set(FORMATS) | {"plain", "redisson"}
-for name in sorted(set(TEXTS) - used_files):
-    faults.add(f"src/lua/{name}.lua", 1, "no script includes it")
-for name, text in TEXTS.items():
-    lines = text.count("\n")
-    if lines > MOST_LINES:
-        faults.add(f"src/lua/{name}.lua", lines, f"has {lines} lines", f"at most {MOST_LINES}")
-for name, text in composed().items():
-    check_globals(name, text, faults)
-check_exports(faults)
-for script, parts in parts_of.items():
-    if "begin" in parts and script != "wake":
-        check_head(script, parts, faults)
-check_commands({part for script, parts in parts_of.items() if "begin" in parts for part in parts}, faults)
-faults.finish("src/lua")
+SHARED = set()  # what more than one script is made of
+
+
+def main():
+    faults = Faults()
+    needs(LUAC)
+    parts_of = {script: closure(script, (), faults) for script in SCRIPTS}
+    SHARED.update(name for name in TEXTS if sum(name in parts for parts in parts_of.values()) > 1)
+    used_files = {part for parts in parts_of.values() for part in parts} | set(FORMATS) | {"plain", "redisson"}
+    for name in sorted(set(TEXTS) - used_files):
+        faults.add(f"src/lua/{name}.lua", 1, "no script includes it")
+    for name, text in TEXTS.items():
+        lines = text.count("\n")
+        if lines > MOST_LINES:
+            faults.add(f"src/lua/{name}.lua", lines, f"has {lines} lines", f"at most {MOST_LINES}")
+    for name, text in composed().items():
+        check_globals(name, text, faults)
+    check_exports(faults)
+    for script, parts in parts_of.items():
+        if "begin" in parts and script != "wake":
+            check_head(script, parts, faults)
+    check_commands({part for script, parts in parts_of.items() if "begin" in parts for part in parts}, faults)
+    faults.finish("src/lua")
+
+
+if __name__ == "__main__":
+    main()
