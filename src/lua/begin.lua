@@ -26,45 +26,46 @@ for i = 1, #ARGV, 2 do args[ARGV[i]] = ARGV[i + 1] end
 -- What acquire and release make of their arguments, for their parts: see the heads of these files.
 local request = {}
 
--- The text of a whole number, and the number of a text. Both conversions are slow in Lua 5.1, so a number that was a text keeps it.
+-- The text of a whole number: `..` rounds to 14 digits. A script writes some numbers several times, and the conversion is slow.
 local texts = {}
 local function int(n)
   if type(n) ~= 'number' then return n end
   local text = texts[n]
   if not text then
-    text = string.format('%.0f', n)  -- `..` rounds to 14 digits
-    texts[n] = text
+    text = string.format('%.0f', n)
+    if n == n then texts[n] = text end  -- what is not a number cannot be an index
   end
   return text
-end
-local function number(text)
-  local n = tonumber(text)
-  if n and n == n then texts[n] = text end  -- not a number is no index
-  return n
 end
 
 -- The server does not undo the writes of a failed script, so a key of a wrong type must stop the script here, before the first write.
 -- Before 1.0 the memory was a text, and so was a held lock without waiters: `1 ` and more.
-local fields, n_holders = redis.pcall('HGETALL', META), redis.pcall('ZCARD', HOLDERS)
-if fields.err or type(n_holders) == 'table' then
+local fields = redis.pcall('HGETALL', META)
+local first = redis.pcall('ZRANGE', HOLDERS, 0, 0, 'WITHSCORES')  -- of the holders, the one whose lease ends first
+if fields.err or first.err then
   for _, key in ipairs({META, HOLDERS}) do
     local text = redis.pcall('GET', key)
     if type(text) == 'string' and string.match(text, '^1 %w') then return redis.error_reply('FORM 0') end
   end
   call('HGETALL', META)  -- raises the error with its line, which shows a command that the ACL denies
-  call('ZCARD', HOLDERS)
+  call('ZRANGE', HOLDERS, 0, 0, 'WITHSCORES')
 end
--- Each command names its key in its own line, from which rlock reads which key has a wrong type.
+-- A line has one command, because rlock reads in it which key has a wrong type, and which command is denied.
 call('HLEN', WHO)
 call('HLEN', ONCE)
 call('LLEN', HISTORY)
 -- What a script finds.
 local at_start = {
-  first_end = n_holders > 0 and tonumber(call('ZRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2]) or math.huge,  -- of a lease
-  waiters = call('ZCARD', QUEUE), beats = call('ZCARD', ALIVE), tombstones = call('ZCARD', RELEASED),
-  limits_differ = call('ZCARD', LIMITS) ~= n_holders,  -- somebody deleted keys by hand
+  first_end = tonumber(first[2] or math.huge),  -- of a lease
+  waiters = call('ZCARD', QUEUE),
+  beats = call('ZCARD', ALIVE),
+  tombstones = call('ZCARD', RELEASED),
+  limits = call('ZCARD', LIMITS),
 }
+-- Somebody deleted keys by hand.
+local limits_differ = at_start.limits ~= (first[1] and call('ZCARD', HOLDERS) or 0)
 -- Whether something has ended that no script has swept so far: a lease, a heartbeat or a tombstone.
-local is_due = at_start.first_end <= now or at_start.beats > 0 and call('ZCOUNT', ALIVE, '-inf', now) > 0 or
-               at_start.tombstones > 0 and call('ZCOUNT', RELEASED, '-inf', now * 16 + 15) > 0 or at_start.limits_differ
+local is_due = limits_differ or at_start.first_end <= now or
+               at_start.beats > 0 and call('ZCOUNT', ALIVE, '-inf', now) > 0 or
+               at_start.tombstones > 0 and call('ZCOUNT', RELEASED, '-inf', now * 16 + 15) > 0
 local must_retry = false  -- there is more to sweep or to grant: for the reply, and for the head of the queue

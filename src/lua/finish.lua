@@ -5,12 +5,12 @@
 
 local function with(reply, caller)
   if queue.head() then admit.waiters() end
-  local head, earliest_end, latest_end = queue.head(), holders.stored_ends()
-  local is_late = head ~= memory.head or must_retry or earliest_end < at_start.first_end
-  if head and head ~= caller and is_late then wakes.add(head, 'look') end
+  local head = queue.head()
+  local function is_late() return head ~= memory.head or must_retry or holders.first_end() < at_start.first_end end
+  if head and head ~= caller and is_late() then wakes.add(head, 'look') end
   queue.nudge_near()
   memory.head = head or NOBODY
-  keys.expire(latest_end)
+  keys.expire()
   -- The client pushes the wakes that a server refused: the reply is then `wakes REPLY owner event...`.
   local answer = replies.text_of(reply)
   local with_wakes = {'wakes', answer}

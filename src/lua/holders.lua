@@ -7,13 +7,10 @@ local function held_until(owner) return tonumber(call('ZSCORE', HOLDERS, owner) 
 local function count() return call('ZCARD', HOLDERS) end
 local function first_end() return tonumber(call('ZRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2] or math.huge) end
 
--- The earliest and the latest end of the leases that this script has stored, and how many holders it has removed.
-local earliest, latest, removed = math.huge, 0, 0
-local function stored_ends() return earliest, latest end
+local removed = 0  -- how many holders this script has removed
 local function n_removed() return removed end
 
 local function store(owner, line, ends)
-  earliest, latest = math.min(earliest, ends), math.max(latest, ends)
   keys.put_score(HOLDERS, ends, owner)
   keys.put_score(LIMITS, line.limit, owner)
   lines.write(owner, line)
@@ -31,6 +28,5 @@ local function closed_until()
   return ends and ends > now and ends or nil
 end
 
-return {held_until = held_until, count = count, first_end = first_end, stored_ends = stored_ends, n_removed = n_removed,
-        store = store, remove = remove,
+return {held_until = held_until, count = count, first_end = first_end, n_removed = n_removed, store = store, remove = remove,
         closed_until = closed_until}

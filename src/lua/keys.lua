@@ -26,14 +26,12 @@ end
 
 -- All keys expire together, 30 days after the last use, lease, min-hold and tombstone. They are set up to an hour later, so that scripts
 -- move them only once an hour; a key that may be new gets the same time. The memory comes last, because if the ACL denies HSET, the
--- other keys have an expiry already. LATEST_END: of the leases that this script has stored; earlier scripts have counted the others.
-local function expire(latest_end)
-  local needed = math.max(now, latest_end, memory.lasts) + KEPT
+-- other keys have an expiry already.
+local function expire()
+  local last_lease = tonumber(call('ZRANGE', HOLDERS, -1, -1, 'WITHSCORES')[2] or 0)
+  local needed = math.max(now, last_lease, memory.lasts) + KEPT
   local must_move = needed > memory.expires
-  if must_move then
-    local last_lease = tonumber(call('ZRANGE', HOLDERS, -1, -1, 'WITHSCORES')[2] or 0)
-    memory.expires = math.max(needed, last_lease + KEPT) + HOUR
-  end
+  if must_move then memory.expires = needed + HOUR end
   for _, key in ipairs({HOLDERS, LIMITS, QUEUE, ALIVE, WHO, RELEASED, HISTORY}) do
     if must_move or grown[key] then call('PEXPIREAT', key, memory.expires) end
   end

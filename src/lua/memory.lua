@@ -22,7 +22,7 @@ local stored = {
 local unknown_rules  -- of META: `!word version !word version...`, or nil
 for i = 1, #fields, 2 do
   local name, value = fields[i], fields[i + 1]
-  if type(stored[name]) == 'number' then value = number(value) or value end
+  if type(stored[name]) == 'number' then value = tonumber(value) or value end
   if stored[name] == nil and string.sub(name, 1, 1) == '!' then
     unknown_rules = (unknown_rules and unknown_rules .. ' ' or '') .. name .. ' ' .. value
   end

@@ -97,7 +97,7 @@ end
 local function run()
   sweep_holders()
   sweep_waiters()
-  if at_start.limits_differ then rebuild_limits() end
+  if limits_differ then rebuild_limits() end
   sweep_tombstones()
 end
 

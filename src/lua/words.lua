@@ -12,7 +12,7 @@ local function read(text)
   if not bar then return {record = ''} end
   local facts = {record = string.sub(text, bar + 2)}
   for name, value in string.gmatch(string.sub(text, 1, bar - 1), '(!?[%w_]+)=(%S*)') do
-    facts[name] = NUMBERS[name] and number(value) or value
+    facts[name] = NUMBERS[name] and tonumber(value) or value
   end
   return facts
 end
