@@ -105,7 +105,7 @@ def main():
         (folder / f"{page}.html").write_text(text, encoding="utf-8")
         listed.append(f'<dt><a href="{page}.html">{NAMES[page]}</a></dt><dd>{about}</dd>')
     index = '<p class="page">rlock</p><h1>The manual</h1><dl>' + "".join(listed) + "</dl>"
-    (folder / "index.html").write_text(frame("rlock: the manual", index, "", version), encoding="utf-8")
+    (folder / "index.html").write_text(frame("rlock, the Redis lock runner: the manual", index, "", version), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def main():
     with open(path, "rb") as file:
         files = layer(file.read())
     created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(EPOCH))
-    labels = {"org.opencontainers.image.title": "rlock", "org.opencontainers.image.version": version, "org.opencontainers.image.licenses": "MIT"}
+    labels = {"org.opencontainers.image.title": "rlock, the Redis lock runner", "org.opencontainers.image.version": version, "org.opencontainers.image.licenses": "MIT"}
     config = {"created": created, "architecture": architecture, "os": "linux",
               "config": {"Entrypoint": ["/rlock"], "Env": ["PATH=/"], "Labels": labels},
               "rootfs": {"type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(files).hexdigest()]},

@@ -42,9 +42,9 @@ def output(*command, **options):
 
 def linked(build):
     """The files that the linker opened, and the options of the command."""
-    command = output("ninja", "-t", "commands", "src/rlock", cwd=build).splitlines()[-1]
+    command = output("ninja", "-t", "commands", "rlock", cwd=build).splitlines()[-1]
     command = re.sub(r"^: && | && :$", "", command)
-    words = command.replace("-o src/rlock", "-o /dev/null -Wl,--trace")
+    words = re.sub(r"-o src/\S+", "-o /dev/null -Wl,--trace", command)
     trace = output("sh", "-c", words, cwd=build)
     # An archive is named once for each member: /usr/lib/libx.a(member.o), or (/usr/lib/libx.a)member.o.
     files = {re.sub(r"^\(([^)]*)\).*|^([^()]+)\(.*", lambda match: match[1] or match[2], line) for line in trace.splitlines()}
@@ -63,7 +63,7 @@ def headers(build, objects):
 
 
 def objects_of_rlock(build):
-    commands = output("ninja", "-t", "commands", "src/rlock", cwd=build)
+    commands = output("ninja", "-t", "commands", "rlock", cwd=build)
     return set(re.findall(r" -o (\S+\.o)\b", commands))
 
 

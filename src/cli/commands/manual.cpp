@@ -43,9 +43,9 @@ std::string shown_help(const std::string& help, int fd) {
 }
 
 Result<std::string> show_manual(std::optional<CommandId> command) {
-  const std::string name =
-      (command ? "rlock-" + std::string(row_of(*command).name) : "rlock") + ".1";
-  const std::string page = installed_page(name);
+  const std::string ending = (command ? "-" + std::string(row_of(*command).name) : "") + ".1";
+  const std::string name = "rlock" + ending;
+  const std::string page = installed_page(RLOCK_PROGRAM + ending);
   if (!page.empty()) execlp("man", "man", page.c_str(), nullptr);
   std::string text;
   for (const PageText& one : kManual) {
