@@ -11,12 +11,14 @@ namespace rlock::run {
 
 // An order from rlock to its guard; one message each.
 struct GuardOrder {
-  // terminal_signal: the terminal's driver has sent the signal to the groups `skip`, of which
-  // rlock's group is the first. reached: the guard of an outer run has already sent it to all
-  // processes. terminate: begins to terminate them, until `end` kills them. terminate_but_nohup:
-  // the same, but exempts processes that ignore HUP.
+  // signal: for the whole tree. command_signal: for the command only. terminal_signal: the
+  // terminal's driver has sent the signal to the groups `skip`, of which rlock's group is the
+  // first. reached: the guard of an outer run has already sent it to all processes. terminate:
+  // begins to terminate them, until `end` kills them. terminate_but_nohup: the same, but exempts
+  // processes that ignore HUP.
   enum class Kind {
     signal,
+    command_signal,
     reached,
     terminate,
     terminate_but_nohup,
@@ -25,7 +27,7 @@ struct GuardOrder {
     dismiss
   };
   Kind kind = Kind::end;
-  std::array<int, 2> signals{};  // for the whole tree; 0: none
+  std::array<int, 2> signals{};  // 0: none
   std::array<pid_t, 2> skip{};   // groups that have the signals already; 0: none
 };
 
@@ -48,7 +50,7 @@ class OrderQueue {
   };
   size_t find_first() const noexcept;
 
-  static constexpr size_t kKinds = 7;
+  static constexpr size_t kKinds = 8;
   static constexpr size_t kSignals = 65;
   std::array<Waiting, kKinds * kSignals> waiting_{};  // room for each order that differs
   size_t count_ = 0;

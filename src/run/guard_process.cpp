@@ -357,8 +357,8 @@ class GuardProcess {
     if (executing_ && terminating_) return begin_ending(BootClock::now());
     if (sparing) tree_.spare_nohup(BootClock::now() + timing::kSignalTime);
     if (terminating_ && command_is_outlived()) state_.phase = CommandPhase::running;
-    if (executing_) {
-      for (int number : order.signals) kill(command(), number);
+    if (executing_ || order.kind == GuardOrder::Kind::command_signal) {
+      signal_command(order.signals);
     } else if (order.kind != GuardOrder::Kind::reached) {
       tree_.signal(order.signals, order.skip,
                    std::min(BootClock::now() + timing::kSignalTime, state_.kill_at()));
@@ -369,11 +369,30 @@ class GuardProcess {
   }
 
   void note(const GuardOrder& order) noexcept {
+    using Kind = GuardOrder::Kind;
     const TimePoint now = BootClock::now();
-    const bool from_terminal = order.kind == GuardOrder::Kind::terminal_signal;
-    if (from_terminal) requests_.note_key(order.signals[0], now);
-    if (order.kind == GuardOrder::Kind::signal || order.kind == GuardOrder::Kind::reached)
-      requests_.note(order.signals[0], now);
+    const int number = order.signals[0];
+    switch (order.kind) {
+      case Kind::signal:
+      case Kind::command_signal:
+      case Kind::reached:
+        requests_.note(number, now);
+        break;
+      case Kind::terminal_signal:
+        requests_.note_key(number, now);
+        break;
+      default:
+        break;
+    }
+  }
+
+  // With sigqueue(3), by which a nested rlock knows that its own command has not got the signal.
+  void signal_command(const std::array<int, 2>& signals) noexcept {
+    for (int number : signals) {
+      if (number == 0 || command() <= 0) continue;
+      // At a limit on pending signals, kill(2) sends a real-time signal without its sender.
+      if (sigqueue(command(), number, {}) != 0) kill(command(), number);
+    }
   }
 
   // The command itself may run as another user, for example through sudo.

@@ -122,9 +122,13 @@ bool reached_the_group(const signalfd_siginfo& info) {
   }
 }
 
-bool is_guard_above(pid_t sender) {
-  return sender > 1 && util::proc_is_ours() && util::read_name(sender) == util::kGuardName &&
-         util::descends_from(getpid(), sender);
+GuardAbove guard_above(const signalfd_siginfo& info) {
+  const auto sender = static_cast<pid_t>(info.ssi_pid);
+  const bool above = sender > 1 && util::proc_is_ours() &&
+                     util::read_name(sender) == util::kGuardName &&
+                     util::descends_from(getpid(), sender);
+  if (!above) return {};
+  return {sender, info.ssi_code != SI_QUEUE};
 }
 
 uint32_t pending_terminal_signals() noexcept {

@@ -63,9 +63,12 @@ class Signals {
 // group, except a hangup, which it sends only to the session's leader. Other signals of the kernel,
 // for example from alarm(2) and from limits, are for one process.
 bool reached_the_group(const signalfd_siginfo& info);
-// Whether the guard of an outer run sent the signal: it sends to all processes below it, including
-// this one.
-bool is_guard_above(pid_t sender);
+// The guard of an outer run that sent a signal.
+struct GuardAbove {
+  pid_t pid = 0;             // 0: another process sent it
+  bool reached_all = false;  // sent to all processes below the guard, not only to its command
+};
+GuardAbove guard_above(const signalfd_siginfo& info);
 
 // The pending ones of the signals by which a terminal terminates, stops or hangs up its foreground
 // group: for each a bit, 1 << its number. Both functions are async-signal-safe.

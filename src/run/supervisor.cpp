@@ -181,7 +181,7 @@ class Supervisor {
       if (info.ssi_signo != SIGCHLD) forward(info);
     }
     if (std::exchange(guard_terms_, terms) == terms || got_term_) return;
-    pass_on(SIGTERM, 0);
+    pass_on(SIGTERM, {});
   }
 
   void forward(const signalfd_siginfo& info) {
@@ -197,20 +197,26 @@ class Supervisor {
     const auto sender = static_cast<pid_t>(info.ssi_pid);
     if (sender != 0 && util::proc_is_ours() && util::descends_from(sender, guard_->pid())) return;
     got_term_ = got_term_ || number == SIGTERM;
-    pass_on(number, sender);
+    pass_on(number, guard_above(info));
   }
 
-  // Passes on a signal that another process sent to rlock. `sender`: 0 if rlock does not see it.
-  void pass_on(int number, pid_t sender) {
+  // Passes on a signal that another process sent to rlock.
+  void pass_on(int number, GuardAbove guard) {
     const bool stops = asks_to_stop(number);
     result_.asked_to_stop = result_.asked_to_stop || stops;
     note_request(number);
-    const bool reached = is_guard_above(sender);
-    if (repeated(number, reached ? sender : 0)) return;
-    if (reached) return guard_->order({GuardOrder::Kind::reached, {number}, {}});
-    // With CONT, because a stopped command cannot act on the request alone.
-    guard_->order({GuardOrder::Kind::signal, {number, stops ? SIGCONT : 0}, {}});
+    if (repeated(number, guard.pid)) return;
+    using Kind = GuardOrder::Kind;
+    if (guard.reached_all) return guard_->order({Kind::reached, {number}, {}});
+    const bool to_all = is_key(number) || plan_.until == ReleaseAfter::descendants;
+    guard_->order({to_all ? Kind::signal : Kind::command_signal, {number}, {}});
+    // A stopped process cannot act on the request.
+    if (stops) guard_->order({Kind::signal, {SIGCONT}, {}});
   }
+
+  // Whether a terminal sends the signal, when a key asks to stop, to all processes: a shell ignores
+  // an INT that the child for which it waits has not got.
+  static bool is_key(int number) { return number == SIGINT || number == SIGQUIT; }
 
   // A HUP may ask the command for something other than to stop.
   void note_request(int number) {

@@ -1,12 +1,11 @@
 """After a request to stop the lock is free only when all that the command left behind has ended."""
 import os
-import re
 import signal
 import subprocess
 import time
 
 from breed import BREED, Trees
-from support import RLOCK, ROUNDS, child_of, children_of, gone, note, pid_in, read, send, stat_of, stop, until
+from support import RLOCK, ROUNDS, child_of, children_of, gone, has_read_signals, note, pid_in, read, send, stat_of, stop, until
 
 # As a script does it: a shell makes its background jobs ignore INT and QUIT.
 WORKERS = "$B beat & $B beat & echo on; wait"
@@ -92,16 +91,15 @@ class Cancel(Trees):
 
     def test_a_term_to_both_is_one(self):
         """As systemd sends it, and even if the guard gets it late: what is left has its --kill-after."""
-        holder = self.work("both", "(trap '' TERM; trap ': >usr1' USR1; while :; do $B beat & sleep 0.2; kill $!; done) & "
+        holder = self.work("both", "(trap '' TERM; while :; do $B beat & sleep 0.2; kill $!; done) & "
                            "echo on; exec sleep 1000", "-k", "10m", "--event-log", "log")
         send(holder.pid, signal.SIGTERM)
         until(lambda: "cancelled" in read("log"), "the first signal")
         time.sleep(ONE_REQUEST)
         guard = child_of(holder.pid, "lease-guard")
         send(guard, signal.SIGTERM)
-        until(lambda: re.search(r"^ShdPnd:\t0+$", read(f"/proc/{guard}/status"), re.M), "the guard has read it")
-        send(holder.pid, signal.SIGUSR1)
-        until(lambda: os.path.exists("usr1"), "the next signal")
+        until(lambda: has_read_signals(guard), "the guard has read it")
+        self.await_births(holder.life, self.life(holder.life)[1] + 3)
         self.assertNotIn('"killed"', read("log"))
         send(holder.pid, signal.SIGTERM)
         self.assert_ends(holder, -signal.SIGTERM)
@@ -114,7 +112,7 @@ class Cancel(Trees):
 
     def test_a_term_comes_before_other_signals(self):
         """The guard needs longer to pass a signal on to so many processes than rlock needs to get the next one."""
-        holder = self.hold("many", f"trap '' USR1; trap 'exit 5' TERM; {BREED} life many 1500 & wait", "-k", "100ms")
+        holder = self.hold("many", f"trap '' USR1; trap 'exit 5' TERM; {BREED} life many 1500 & wait", "-k", "100ms", "--wait-descendants")
         for _ in range(600):
             send(holder.pid, signal.SIGUSR1)
             time.sleep(0.001)

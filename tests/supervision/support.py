@@ -1,6 +1,7 @@
 """What the tests of supervision share: a private server, programs to start and to watch, and no trace left behind."""
 import json
 import os
+import re
 import select
 import shutil
 import signal
@@ -69,6 +70,11 @@ def stopped(pid):
 def stop(pid):
     send(pid, signal.SIGSTOP)
     until(lambda: stopped(pid), f"a stop of {pid}")
+
+
+def has_read_signals(pid):
+    """rlock or its guard, which block all of them."""
+    return re.search(r"^ShdPnd:\t0+$", read(f"/proc/{pid}/status"), re.M)
 
 
 def processes():

@@ -21,7 +21,7 @@ TEST_CASE("orders that stop the tree come first, then requests to stop, each in 
   queue.add({Kind::signal, {SIGUSR1}, {}});
   queue.add({Kind::signal, {SIGCONT}, {}});
   queue.add({Kind::terminal_signal, {SIGINT}, {}});
-  queue.add({Kind::signal, {SIGTERM, SIGCONT}, {}});
+  queue.add({Kind::command_signal, {SIGTERM}, {}});
   queue.add({Kind::terminate, {SIGTERM, SIGCONT}, {}});
   queue.add({Kind::end, {}, {}});
   CHECK(queue.first().kind == Kind::end);
@@ -53,13 +53,13 @@ TEST_CASE("a key that waits skips the groups that have received its last one") {
 TEST_CASE("the queue has room for each signal of each kind") {
   OrderQueue queue;
   for (int number = 1; number <= SIGRTMAX; ++number) {
-    for (Kind kind : {Kind::signal, Kind::reached, Kind::terminal_signal}) {
+    for (Kind kind : {Kind::signal, Kind::command_signal, Kind::reached, Kind::terminal_signal}) {
       queue.add({kind, {number}, {}});
     }
   }
   queue.add({Kind::terminate, {SIGTERM, SIGCONT}, {}});
   queue.add({Kind::end, {}, {}});
-  CHECK(signals_of(queue).size() == 3 * static_cast<size_t>(SIGRTMAX) + 2);
+  CHECK(signals_of(queue).size() == 4 * static_cast<size_t>(SIGRTMAX) + 2);
 }
 
 }  // namespace
