@@ -26,11 +26,13 @@ cd "$dist"
 expect 1 grep -En '@[A-Z_0-9]+[|@]' rlock.rb PKGBUILD APKBUILD default.nix
 step "nothing is left to fill in"
 
-# The options of cmake that they name are there.
-grep -oh -e '-DRLOCK_[A-Z]*' rlock.rb PKGBUILD default.nix | sort -u >"$scratch/options"
-while read -r option; do grep -q "^option(${option#-D} " "$top/CMakeLists.txt" || fail "CMakeLists.txt has no ${option#-D}"; done <"$scratch/options"
-[ "$(wc -l <"$scratch/options")" -ge 2 ]
-step "cmake knows their options"
+# What they and our own packages set: options, other values, and the results of checks.
+grep -oh -e '-DRLOCK_[A-Z_]*' ./* "$top/packaging/debian/rules" "$top/packaging/rlock.spec" | sort -u >"$scratch/variables"
+while read -r word; do
+  grep -Eq "^ *(option\(|set\(|check_linker_flag\(.* )${word#-D}[ )]" "$top/CMakeLists.txt" "$top"/{src,man}/CMakeLists.txt || fail "cmake does not read ${word#-D}"
+done <"$scratch/variables"
+[ "$(wc -l <"$scratch/variables")" -ge 4 ]
+step "cmake reads each variable that the packages set"
 
 # arrays: the sources of the PKGBUILD with their sums, as makepkg pairs them.
 arrays() (
