@@ -45,7 +45,7 @@ build_deb() {
 build_rpm() {
   flags=$(DEB_BUILD_MAINT_OPTIONS=reproducible=-fixfilepath,-fixdebugpath dpkg-buildflags --get CXXFLAGS) || return
   flags="$flags $(dpkg-buildflags --get CPPFLAGS)"
-  rpmbuild -bb --nodeps --noclean --define "_topdir $build" --define "_sourcedir $build" --define "_smp_mflags -j$(nproc)" \
+  rpmbuild -bb --nodeps --noclean ${RLOCK_PROJECT_URL:+--define "project_url $RLOCK_PROJECT_URL"} --define "_topdir $build" --define "_sourcedir $build" --define "_smp_mflags -j$(nproc)" \
     --define "optflags $flags" --define '_buildhost rlock' --define 'use_source_date_epoch_as_buildtime 1' \
     --define 'clamp_mtime_to_source_date_epoch 1' \
     "$build/rlock-$version/packaging/rlock.spec" &&

@@ -1,7 +1,7 @@
 #!/bin/bash
 # release.sh [KEY]: every artefact of the version that CMakeLists.txt names, of the commit that is checked out, in dist/: the source, the
-# .deb, the .rpm, the portable program, its image, what is in each (SPDX), what Homebrew, Arch Linux, Alpine and Nix build packages
-# from, the action for GitHub and the component for GitLab, and SHA256SUMS; with KEY, as packaging/sums.sh takes it, also the signature. RLOCK_RELEASE_URL says where the files will be;
+# .deb, the .rpm, the portable program, its image, what is in each (SPDX), what Homebrew, Arch Linux, Alpine, Fedora and Nix build
+# packages from, the action for GitHub and the component for GitLab, and SHA256SUMS; with KEY, as packaging/sums.sh takes it, also the signature. RLOCK_RELEASE_URL says where the files will be;
 # without it, those of other distributions expect them in their own folder. RLOCK_PROJECT_URL is the project's address: the programs print
 # it, and the files for packagers name it as the home page. Run on the same Debian, it makes the same bytes. Needs root
 # or sudo only to install what is missing. To install from a repository: packaging/repository.sh.

@@ -35,9 +35,14 @@ pack_source() {
       --owner=0 --group=0 --numeric-owner --mode=u+rwX,go=rX) | gzip -9n >"$1"
 }
 
+# The project's address for the right side of sed's s,,,; empty if RLOCK_PROJECT_URL is not set.
+project_address() {
+  printf '%s' "${RLOCK_PROJECT_URL:-}" | sed 's/[&,\\]/\\&/g'
+}
+
 # fill_in FOLDER: the files from which other distributions build packages, and those for GitHub and GitLab CI, for the release in
 # FOLDER. They find its files at RLOCK_RELEASE_URL. Without it, those of distributions find them in their own folder, and a CI job has to
-# name the place.
+# name the place. RLOCK_PROJECT_URL is their home page.
 fill_in() {
   architecture=$(dpkg --print-architecture)
   case $architecture in amd64) machine=x86_64 ;; arm64) machine=aarch64 ;; *) machine=$architecture ;; esac
@@ -45,9 +50,14 @@ fill_in() {
   url=${RLOCK_RELEASE_URL:-}
   url=$(printf '%s' "${url%/}" | sed 's/[&,\\]/\\&/g')
   base=${url:+$url/}
+  project=$(project_address)
+  sum=$(sha256sum <"$archive" | cut -c 1-64)
   for template in "$top"/packaging/distributions/*.in; do
-    sed -e "s,@BASE|\([^@]*\)@,${base:-\\1},g" -e "s,@VERSION@,$(source_version),g" -e "s,@ARCHITECTURE@,$architecture,g" \
-      -e "s,@MACHINE@,$machine,g" -e "s,@SHA256@,$(sha256sum <"$archive" | cut -c 1-64)," \
+    sed -e "s,@BASE|\([^@]*\)@,${base:-\\1},g" -e "s,@PROJECT|\([^@]*\)@,${project:-\\1},g" \
+      -e "${project:+s,@PROJECT_URL@,$project,g;}/@PROJECT_URL@/d" -e "s,@DAY@,$(LC_ALL=C date -u -d "@$(source_date)" '+%a %b %d %Y')," \
+      -e "s,@VERSION@,$(source_version),g" -e "s,@ARCHITECTURE@,$architecture,g" \
+      -e "s,@MACHINE@,$machine,g" -e "s,@SHA256@,$sum," \
+      -e "s,@SHA256_BASE64@,$(printf '%s' "$sum" | tr '[:lower:]' '[:upper:]' | basenc --base16 --decode | base64)," \
       -e "s,@SHA512@,$(sha512sum <"$archive" | cut -c 1-128)," \
       -e "s,@SHA512_PROGRAM@,$(sha512sum <"$1/rlock-linux-$architecture" | cut -c 1-128)," "$template" >"$1/$(basename "$template" .in)"
   done
