@@ -209,6 +209,7 @@ void RunObserver::queued(const lock::Queued& queued) {
   }
   std::lock_guard guard(mutex_);
   queued_ = queued;
+  if (last_error_ && verbosity_ == Verbosity::verbose) print_or_queue(connected_text(server_));
   end_outage();
   queued_at_ = BootClock::now();
   if (reports_) reports_->begin(queued_at_);
@@ -242,6 +243,18 @@ void RunObserver::no_server(const Error& why, TimePoint until) {
   transient_error(why);
   std::lock_guard guard(mutex_);
   report_outage_if_due();
+  if (why.kind == ErrorKind::denied && is_about_tls(why.cause)) report_distrust();
+}
+
+// Printed even with -q, because certificates that do not fit any more need a person. Without -q the
+// reports of the outage say the same.
+void RunObserver::report_distrust() {
+  const TimePoint now = BootClock::now();
+  if (!distrusted_since_) distrusted_since_ = now;
+  if (verbosity_ != Verbosity::quiet || distrust_reported_) return;
+  if (now - *distrusted_since_ < kShortWait) return;
+  distrust_reported_ = true;
+  print_or_queue(outage_text(), Weight::warning);
 }
 
 void RunObserver::must_poll(const Error& error) {
@@ -301,6 +314,7 @@ void RunObserver::report_outage_if_due() {
 void RunObserver::end_outage() {
   last_error_.reset();
   unexplained_ = false;
+  distrusted_since_.reset();
   give_up_at_ = TimePoint::max();
   if (outage_reports_) outage_reports_.emplace(kShortWait);
 }
@@ -335,6 +349,10 @@ std::string RunObserver::outage_text() const {
   const auto left = std::max(Millis(0), std::chrono::ceil<Millis>(give_up_at_ - BootClock::now()));
   return util::format("waiting for {}, for another {} at most: {}", name,
                       util::format_rough_duration(left), why);
+}
+
+std::string RunObserver::connected_text(const std::string& server) const {
+  return naming(name_.text(), "connected to " + util::printable(server) + " again");
 }
 
 std::string RunObserver::state_text(TimeStyle style) const {
@@ -417,17 +435,24 @@ void RunObserver::awaiting_replicas(const Error& why) {
   warn(util::format("{}; rlock keeps the lock and waits until they do", util::printable(why.text)));
 }
 
+// A failure of TLS is printed even with -q, because it needs a person.
 void RunObserver::renewals_fail(const Error& why, Millis left, bool ends_command) {
-  warn(util::format("{}; {} in {} (--ttl) unless the server answers",
-                    naming(name_.text(), util::printable(why.text)),
-                    ends_command ? "rlock will stop the command" : "the lease expires",
-                    util::format_rough_duration(left)));
+  if (verbosity_ == Verbosity::quiet && !is_about_tls(why.cause)) return;
+  report(util::format("warning: {}; {} in {} (--ttl) unless the server answers",
+                      naming(name_.text(), util::printable(why.text)),
+                      ends_command ? "rlock will stop the command" : "the lease expires",
+                      util::format_rough_duration(left)),
+         Weight::warning);
 }
 
 void RunObserver::renewed_again(Millis after) {
   if (verbosity_ == Verbosity::quiet) return;
   report(util::format("renewed {} again after {}", in_quotes(name_.text()),
                       util::format_rough_duration(after)));
+}
+
+void RunObserver::connected_again(const std::string& server) {
+  if (verbosity_ == Verbosity::verbose) report(connected_text(server));
 }
 
 void RunObserver::exempted(const std::vector<std::string>& processes) {

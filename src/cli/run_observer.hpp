@@ -108,6 +108,7 @@ class RunObserver final : public run::Observer {
   void stopping(Millis remaining) override;
   void renewals_fail(const Error& why, Millis left, bool ends_command) override;
   void renewed_again(Millis after) override;
+  void connected_again(const std::string& server) override;
   void cannot_end(const std::vector<std::string>& survivors) override;
   void unheeded(const run::Unheeded& unheeded) override;
   void still_releasing() override;
@@ -137,6 +138,7 @@ class RunObserver final : public run::Observer {
   void report_wait(TimePoint granted_at);
   void report_short_wait();
   void report_outage_if_due();
+  void report_distrust();
   void end_outage();
   void redraw();
   Millis age_of_reply() const;
@@ -146,6 +148,7 @@ class RunObserver final : public run::Observer {
   void report_to_manager(const run::Event& event);
   std::string state_text(TimeStyle style = TimeStyle::duration) const;
   std::string outage_text() const;
+  std::string connected_text(const std::string& server) const;
   void print_or_queue(std::string_view message, Weight weight = Weight::notice);
   void report(const std::string& message, Weight weight = Weight::notice);
   void warn(const std::string& message);
@@ -169,7 +172,9 @@ class RunObserver final : public run::Observer {
   std::optional<WaitingReports> outage_reports_;
   TimePoint give_up_at_ = TimePoint::max();  // unless the server answers
   bool outage_reported_ = false;
-  bool unexplained_ = false;  // it was reported before its cause was known
+  bool unexplained_ = false;                   // it was reported before its cause was known
+  std::optional<TimePoint> distrusted_since_;  // since when TLS has failed in this outage
+  bool distrust_reported_ = false;
   // Questions that a waiter asks over the connection of its wait, between two requests, on the main
   // thread. A question ends early if a signal comes (`signal_fd_` is readable), and when the wait
   // ends.

@@ -23,8 +23,8 @@ Millis longest_backoff(Millis reach) {
   return std::clamp(reach / 8, timing::kFirstAcquireBackoff, timing::kLongestAcquireBackoff);
 }
 
-// Whether a retry cannot help. It can help after a refused password that was right before, because
-// its file may be about to change.
+// Whether a retry cannot help. It can help after a password or a certificate is refused that was
+// right before, because its file may be about to change.
 bool is_hopeless(const Error& error, bool answered) {
   if (error.retry == Retry::later) {
     return error.kind != ErrorKind::unavailable && !(error.kind == ErrorKind::denied && answered);
@@ -311,7 +311,11 @@ std::optional<Result<WaitResult>> WaitLoop::recover(WaitState& state, Error erro
   if (is_hopeless(error, state.answered.has_value())) {
     return cancel_and_return(state, std::move(error));
   }
-  const TimePoint until = state.retry_until();
+  TimePoint until = state.retry_until();
+  // Replacing certificates takes less than an outage; later they need a person.
+  if (error.kind == ErrorKind::denied && is_about_tls(error.cause)) {
+    until = std::min(until, state.answered.value_or(state.started) + state.limits.outage);
+  }
   if (now >= until || state.failures.is_lasting(now)) {
     const auto tried =
         std::chrono::duration_cast<Millis>(now - state.answered.value_or(state.started));

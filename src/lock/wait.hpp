@@ -14,7 +14,8 @@ struct WaitLimits {
   // The time to reach the server: for one try, and for all tries of a request that does not wait
   // for the lock.
   Millis reach{2000};
-  // Without a deadline: how long a waiter retries an unavailable server.
+  // How long a waiter without a deadline retries an unavailable server, and any waiter one whose
+  // TLS fails.
   Millis outage{60'000};
   // How long to try while no server has answered anything (--fail-open); nullopt: no special limit.
   std::optional<Millis> unreached{};

@@ -43,6 +43,7 @@ Server reachable(const OpenOptions& options, Server server, SharedTls tls) {
   server.tls = std::move(tls);
   server.connect_timeout = options.connect_timeout;
   server.addresses = std::make_shared<AddressMemory>();
+  server.admission = std::make_shared<Admission>();
   return server;
 }
 
@@ -63,7 +64,10 @@ struct ToTarget {
   }
 
   Result<ServerTarget> operator()(ClusterSeeds cluster) const {
-    for (Server& one : cluster.seeds) one = reachable(options, with_credentials(options, one), tls);
+    for (Server& one : cluster.seeds) {
+      one = reachable(options, with_credentials(options, one), tls);
+      one.admission = cluster.seeds.front().admission;
+    }
     return ServerTarget(std::move(cluster));
   }
 

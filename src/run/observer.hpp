@@ -54,6 +54,8 @@ class Observer : public lock::WaitObserver {
   // the lease. Called once for each outage; renewed_again() ends it.
   virtual void renewals_fail(const Error& /*why*/, Millis /*left*/, bool /*ends_command*/) {}
   virtual void renewed_again(Millis /*after*/) {}
+  // A lease was renewed at `server` after a connection broke, without an outage to report.
+  virtual void connected_again(const std::string& /*server*/) {}
   // rlock cannot stop these processes, and renews the lock as long as they live. Called repeatedly.
   virtual void cannot_end(const std::vector<std::string>& /*survivors*/) {}
   // A request to stop has had no effect so far.

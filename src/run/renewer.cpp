@@ -245,6 +245,7 @@ void Renewer::settle_renewal(TimePoint now) {
 void Renewer::settle_listener(TimePoint now) {
   if (!attempt_over(listener_, now)) return;
   const auto wake = take<lock::Wake>(listener_);
+  cut_ = cut_ || !wake;
   if (wake ? *wake == lock::Wake::woken : listener_backoff_ == Millis(0)) renew_soon(now);
   // A server that answers immediately, again and again, must not occupy a processor.
   if (wake && now - listener_.sent_at >= timing::kBriefRound) {
@@ -296,9 +297,12 @@ void Renewer::handle_reply(TimePoint now, Result<lock::RenewReply> reply) {
                            renewal_.store->server())});
   }
   deps_.lease.renewed(renewal_.sent_at, now);
+  const bool cut = std::exchange(cut_, false) || failures_ > 0;
   failures_ = 0;
   if (std::exchange(outage_reported_, false)) {
     deps_.observer.renewed_again(std::chrono::duration_cast<Millis>(now - failing_since_));
+  } else if (cut) {
+    deps_.observer.connected_again(renewal_.store->server());
   }
   bool restored = std::get<lock::Renewal>(*reply) == lock::Renewal::restored;
   emit(EventKind::renewed, restored ? "restored: the server had lost it" : "");

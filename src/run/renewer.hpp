@@ -149,6 +149,7 @@ class Renewer {
   lock::InFlight<lock::GrantReach> completion_;  // over the main thread's store, which is idle
   Millis listener_backoff_{0};
   unsigned failures_ = 0;      // of consecutive renewals
+  bool cut_ = false;           // the listener's connection broke since the last renewal
   TimePoint failing_since_{};  // when the first of them was due
   bool outage_reported_ = false;
   std::vector<pollfd> fds_;

@@ -68,12 +68,10 @@ Status replace_file(const std::string& path, std::string_view text) {
   return failed(path, error);
 }
 
-Result<std::string> absolute(const std::string& path) {
-  if (path.starts_with('/')) return path;
+std::string absolute(const std::string& path) {
   std::array<char, PATH_MAX> here;
-  if (getcwd(here.data(), here.size()) == nullptr) {
-    return Error{ErrorKind::system, std::strerror(errno)};
-  }
+  if (path.empty() || path.starts_with('/')) return path;
+  if (getcwd(here.data(), here.size()) == nullptr) return path;
   return std::string(here.data()) + "/" + path;
 }
 

@@ -43,8 +43,8 @@ Result<std::string> read_to_end(const Fd& file, size_t most);
 // that file has another ending than `path`. ErrorKind::system says what failed.
 Status replace_file(const std::string& path, std::string_view text);
 
-// The absolute form of `path`, for a process that runs in another folder. ErrorKind::system if the
-// current folder has no name.
-Result<std::string> absolute(const std::string& path);
+// The absolute form of `path`, for a process that runs in another folder. As it is if it is empty,
+// or if the current folder has no name.
+std::string absolute(const std::string& path);
 
 }  // namespace rlock::util

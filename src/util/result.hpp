@@ -56,6 +56,11 @@ enum class Cause {
   other_version,          // another version of rlock stores the lock
 };
 
+inline bool is_about_tls(Cause cause) {
+  return cause == Cause::tls || cause == Cause::certificate_name ||
+         cause == Cause::certificate_authority;
+}
+
 struct Error {
   ErrorKind kind = ErrorKind::internal;
   std::string

@@ -372,3 +372,12 @@ while True:
   printf '[run]\nwait = "forever"\n' >file
   [ "$(rlock config --json | jq -r '.settings[] | select(.setting == "wait").value')" = forever ]
 }
+
+@test "a run does not read its configuration again" {
+  echo "url = \"$RLOCK_URL\"" >file
+  RLOCK_URL='' hold read_once -t 1h --config "$here/file" --event-log log
+  echo 'url = "redis://elsewhere.invalid"' >file
+  renew_now 1
+  eventually logged renewed
+  let_go read_once
+}

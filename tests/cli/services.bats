@@ -202,6 +202,20 @@ waiting_in() {
   outlives_rotation --password-file secret
 }
 
+@test "a password file named by a relative path serves the process that renews, which works elsewhere" {
+  own --requirepass old
+  echo old >secret
+  job
+  rlock acquire lock --renew-while "$job" -t 1h --password-file secret >owner
+  redis() { redis-cli -s "$SERVER/s" -a "$(cat secret)" --no-auth-warning "$@"; }
+  eventually blocked 1
+  echo new >secret
+  rotate old new
+  eventually blocked 1
+  end_job
+  RLOCK_PASSWORD=new eventually free lock
+}
+
 @test "--password-command: runs once, and again when the server refuses what it printed" {
   own --requirepass old
   echo old >secret

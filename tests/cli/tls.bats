@@ -17,6 +17,7 @@ setup_file() {
   self_signed "$PKI" alone "subjectAltName=DNS:localhost,IP:127.0.0.1"
   authority "$PKI/other"
   issue "$PKI/other" stranger "extendedKeyUsage=clientAuth"
+  issue "$PKI/other" server "subjectAltName=DNS:localhost,IP:127.0.0.1"
   serve_tls "$SERVER"
   PORT=$(open_port "$SERVER" tls-port)
   export PORT RLOCK_URL=rediss://localhost:$PORT RLOCK_CACERT=$PKI/ca.crt
@@ -27,7 +28,7 @@ setup() {
   begin
   unset RLOCK_CERT RLOCK_KEY RLOCK_SNI RLOCK_INSECURE SSL_CERT_FILE SSL_CERT_DIR
   present server
-  redis config set tls-auth-clients no tls-protocols "" >/dev/null
+  redis config set tls-auth-clients no tls-protocols "" tls-ca-cert-file "$PKI/ca.crt" >/dev/null
 }
 
 # hashed_folder: the authority in the folder `hashed`, as OpenSSL looks it up.
@@ -284,4 +285,105 @@ renewed_since() { [ "$(lease_end)" != "$1" ]; }
   present expired
   redis client kill type normal >/dev/null
   ends_with 76 "$holder"
+}
+
+# replace FILE SOURCE: no reader ever sees a half.
+replace() { cp "$2" "$1.new" && mv "$1.new" "$1"; }
+
+# own_files: the authority, and the client certificate that the server requires, are files of the test.
+own_files() {
+  redis config set tls-auth-clients yes >/dev/null
+  export RLOCK_CACERT=$here/ca RLOCK_CERT=$here/cert RLOCK_KEY=$here/key
+  replace ca "$PKI/ca.crt"
+  replace cert "$PKI/client.crt"
+  replace key "$PKI/client.key"
+}
+
+# rotate_all: the server, its clients and their authority have other certificates; all connections end.
+rotate_all() {
+  redis config set tls-cert-file "$PKI/other/server.crt" tls-key-file "$PKI/other/server.key" tls-ca-cert-file "$PKI/other/ca.crt" >/dev/null
+  replace ca "$PKI/other/ca.crt"
+  replace cert "$PKI/other/stranger.crt"
+  replace key "$PKI/other/stranger.key"
+  redis client kill type normal >/dev/null
+}
+
+@test "certificates that are rotated in their files cost neither the lease nor the order of the queue" {
+  own_files
+  hold rotated -t 12 --event-log log
+  line_up rotated
+  rotate_all
+  for _ in 1 2; do one_more renewed; done
+  let_go rotated
+  in_order
+  nothing_left rotated
+}
+
+@test "with TLS 1.2 and for --renew-while, too, rotated certificates are read again" {
+  own_files
+  redis config set tls-protocols TLSv1.2 >/dev/null
+  job
+  rlock acquire rotated --renew-while "$job" -t 1h --cacert ca --cert cert --key key >owner
+  eventually blocked 1
+  rotate_all
+  eventually blocked 1
+  end_job
+  eventually free rotated
+}
+
+# without_trust COUNT: the server has a certificate that no run accepts, until so many more renewals have failed.
+without_trust() {
+  local before
+  before=$(grep -c '"event":"renew-failed"' log || true)
+  present "$1"
+  redis client kill type normal >/dev/null
+  eventually logged renew-failed $((before + 9))
+}
+
+@test "files that cannot be used replace no others, and a missing authority does not mean the system's" {
+  own_files
+  export SSL_CERT_FILE=$PKI/other/ca.crt
+  hold kept -t 90 --event-log log
+  rm ca
+  without_trust other/server
+  present server
+  one_more renewed
+  replace ca key
+  without_trust other/server
+  present server
+  one_more renewed
+  replace ca "$PKI/other/ca.crt"
+  replace key "$PKI/other/stranger.key"
+  without_trust expired
+  present server
+  one_more renewed
+  let_go kept
+}
+
+@test "a certificate that stays wrong is reported once, with -q too, by the holder and by a waiter" {
+  hold wrong -q -t 60 2>held.err
+  start rlock run -q -w 1h wrong -- true 2>waits.err
+  waiter=$!
+  eventually waiting 1 wrong
+  present expired
+  redis client kill type normal >/dev/null
+  eventually grep -q 'expired.*unless the server answers$' held.err
+  eventually grep -q 'waiting for "wrong", for another .*expired$' waits.err
+  present server
+  eventually waiting 1 wrong
+  let_go wrong
+  ends_with 0 "$waiter"
+  [ "$(cat held.err waits.err | wc -l)" -eq 2 ] || fail "$(cat held.err waits.err)"
+}
+
+@test "with -v a holder and a waiter say that they have connected again" {
+  hold again -v -t 60 2>held.err
+  start rlock run -v again -- true 2>waits.err
+  waiter=$!
+  eventually blocked 2
+  redis client kill type normal >/dev/null
+  eventually grep -q 'again.*: connected to localhost:.* again$' held.err
+  eventually grep -q 'again.*: connected to localhost:.* again$' waits.err
+  let_go again
+  ends_with 0 "$waiter"
 }

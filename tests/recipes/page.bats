@@ -164,6 +164,30 @@ line() { recipe "$@" | sed -z 's, \\\n *, ,g'; }
   free shop/deploy
 }
 
+@test "a server with tokens: when a token expires, the run and a waiter get the next one and lose nothing" {
+  own
+  redis acl setuser lock-user on '>old' '~*' '&*' +@all >/dev/null
+  echo old >token
+  mkfifo go
+  program bin/redis-token "cat '$here/token'"
+  program bin/backup.sh 'read -r _ <go; echo >>ran'
+  begin_recipe "A SERVER WITH TOKENS"
+  local first=$!
+  eventually blocked 1
+  begin_recipe "A SERVER WITH TOKENS"
+  local second=$!
+  eventually blocked 2
+  echo new >token
+  redis acl setuser lock-user resetpass '>new' >/dev/null
+  redis client kill type normal >/dev/null
+  eventually blocked 2
+  for run in "$first" "$second"; do
+    echo >go
+    ends_with 0 "$run"
+  done
+  [ "$(wc -l <ran)" -eq 2 ]
+}
+
 @test "over ssh: rlock runs at the host of the job, with a terminal" {
   program bin/ssh '[ "$1 $2" = "-tt web2" ] && shift 2 && exec sh -c "$*"'
   program bin/backup.sh 'rlock status -q shop/nightly && touch ended'

@@ -54,3 +54,63 @@ present() { at "$1" config set tls-cert-file "$PKI/$2.crt" tls-key-file "$PKI/$2
   for name in c0 c1 c2; do present "$name" named; done
   refuses 77 "not for 127.0.0.1" -- rlock run one -- touch started
 }
+
+# in_namespace: rlock has a file of hosts of its own, $here/hosts.
+in_namespace() {
+  [ "$(id -u)" -eq 0 ] || skip "needs root"
+  unshare -m true 2>/dev/null || skip "this machine refuses new mount namespaces"
+  start unshare -m --propagation private sh -c 'mount --bind hosts /etc/hosts && echo $$ >ready; exec sleep 1000'
+  eventually test -s ready
+  mkdir bin
+  printf '#!/bin/sh\nexec nsenter -t %s -m --wd=. %s "$@"\n' "$(cat ready)" "$RLOCK" >bin/rlock
+  chmod +x bin/rlock
+  PATH=$here/bin:$PATH
+}
+
+# at_both COMMAND…: at both servers, with the password of today.
+at_both() {
+  local name
+  for name in one two; do at "$name" -a "$(cat password)" "$@" >/dev/null; done
+}
+
+# goes_on: after the connections have ended, the holder renews twice.
+goes_on() {
+  at_both client kill type normal
+  for _ in 1 2; do one_more renewed; done
+}
+
+@test "a run whose certificates, password, name of the server and master change goes on, and a waiter keeps its place" {
+  local plain secure
+  echo '127.0.0.1 db.test' >hosts
+  in_namespace
+  authority other
+  issue other db "subjectAltName=DNS:db.test"
+  issue "$PKI" db "subjectAltName=DNS:db.test"
+  cp "$PKI/ca.crt" ca
+  echo old >password
+  read -r plain secure < <(free_ports 2)
+  serve_tls "$fleet/one" --bind 127.0.0.1 --port "$plain" --tls-port "$secure" --requirepass old
+  serve_tls "$fleet/two" --bind 127.0.0.2 --tls-port "$secure" --requirepass old --masterauth old --replicaof 127.0.0.1 "$plain"
+  at_both config set tls-cert-file "$PKI/db.crt" tls-key-file "$PKI/db.key"
+  export RLOCK_URL=rediss://db.test:$secure RLOCK_CACERT=$here/ca RLOCK_PASSWORD_FILE=$here/password
+  hold lock -t 12 --event-log log
+  line_up lock
+
+  at_both config set tls-cert-file "$here/other/db.crt" tls-key-file "$here/other/db.key" tls-ca-cert-file "$here/other/ca.crt"
+  cp other/ca.crt ca.new
+  mv ca.new ca
+  goes_on
+
+  at_both config set requirepass new masterauth new
+  echo new >password
+  goes_on
+
+  eventually replicas_follow
+  echo '127.0.0.2 db.test' >hosts
+  crash one
+  at two -a new replicaof no one
+  for _ in 1 2; do one_more renewed; done
+  let_go lock
+  in_order
+}
+replicas_follow() { at one -a new info replication | grep -q 'state=online'; }

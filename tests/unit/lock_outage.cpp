@@ -181,6 +181,25 @@ TEST_CASE("a name that was right before may be gone for a while") {
   CHECK(result.error().kind == ErrorKind::unavailable);
 }
 
+TEST_CASE("a waiter whose certificates were replaced tries for a minute, whatever its --wait") {
+  const Error distrust{ErrorKind::denied, "no trusted CA", Retry::later, Answered::no,
+                       Cause::certificate_authority};
+  Outage outage;
+  outage.limits.deadline = outage.start + 10min;
+  SUBCASE("and then access is denied") {
+    auto result = outage.acquire([&](Nanos age) {
+      return age < 100ms ? Result<AcquireReply>(RetryNow{}) : Result<AcquireReply>(distrust);
+    });
+    REQUIRE_FALSE(result);
+    CHECK(result.error().kind == ErrorKind::denied);
+    CHECK(about(outage.took(), 60s));
+  }
+  SUBCASE("unless no server has carried out its request so far") {
+    CHECK(outage.fails_with(distrust).kind == ErrorKind::denied);
+    CHECK(outage.took() < 100ms);
+  }
+}
+
 TEST_CASE("a master that no sentinel knows is an error of the configuration") {
   Outage outage;
   SUBCASE("after 5 s of a run that waits") {

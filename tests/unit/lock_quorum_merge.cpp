@@ -125,6 +125,20 @@ TEST_CASE("a permanent refusal decides only if it prevents a majority") {
   CHECK(too_few_servers(five(), errors).retry == Retry::never);
 }
 
+TEST_CASE("a quorum whose certificates were replaced denies access, but may be asked again") {
+  std::vector<std::optional<Error>> errors(5);
+  const Error distrust{ErrorKind::denied, "no trusted CA", Retry::later, Answered::no,
+                       Cause::certificate_authority};
+  errors[0] = errors[1] = distrust;
+  errors[2] = down();
+  CHECK(too_few_servers(five(), errors).kind == ErrorKind::unavailable);
+  errors[2] = distrust;
+  const Error all = too_few_servers(five(), errors);
+  CHECK(all.kind == ErrorKind::denied);
+  CHECK(all.retry == Retry::later);
+  CHECK(is_about_tls(all.cause));
+}
+
 TEST_CASE("servers that fail for the same reason are listed with it once") {
   std::vector<std::optional<Error>> errors(3);
   errors[0] = Error{ErrorKind::unavailable, "cannot connect to a:1: Connection refused"};

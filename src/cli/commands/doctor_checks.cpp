@@ -80,11 +80,6 @@ Version parse_version(std::string_view text) {
 
 // ---- the checks of one server: a row in kServerRows has the name of each ----
 
-bool is_about_tls(Cause cause) {
-  return cause == Cause::tls || cause == Cause::certificate_name ||
-         cause == Cause::certificate_authority;
-}
-
 Check contact_failure(const ServerReport& report) {
   const Error& error = *report.contact_error;
   if (is_about_tls(error.cause)) return {"tls", Grade::fail, error.text, remedy_for(error, "")};

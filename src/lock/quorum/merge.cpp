@@ -169,11 +169,20 @@ Error too_few_servers(const Quorum& quorum, const std::vector<std::optional<Erro
     error.retry = Retry::never;
     error.cause = permanent->cause;
   }
+  const auto prevents = [&](auto holds) {
+    const auto count = std::count_if(errors.begin(), errors.end(),
+                                     [&](const auto& each) { return each && holds(*each); });
+    return quorum.size() - static_cast<size_t>(count) < quorum.majority();
+  };
   for (const Cause cause : {Cause::unknown_host, Cause::read_only}) {
-    const auto count = std::count_if(errors.begin(), errors.end(), [&](const auto& each) {
-      return each && each->cause == cause;
-    });
-    if (quorum.size() - static_cast<size_t>(count) < quorum.majority()) error.cause = cause;
+    if (prevents([&](const Error& each) { return each.cause == cause; })) error.cause = cause;
+  }
+  const auto distrusts = [](const Error& each) {
+    return each.kind == ErrorKind::denied && is_about_tls(each.cause);
+  };
+  if (prevents(distrusts)) {
+    error.kind = ErrorKind::denied;
+    error.cause = Cause::tls;
   }
   return error;
 }

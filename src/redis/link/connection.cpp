@@ -274,6 +274,7 @@ Connection::Connection(Server server)
       dialer_(*server_),
       buffer_(std::make_unique_for_overwrite<char[]>(kReadSize)) {
   if (server_->addresses == nullptr) server_->addresses = std::make_shared<AddressMemory>();
+  if (server_->admission == nullptr) server_->admission = std::make_shared<Admission>();
 }
 
 void Connection::set_command(const Batch& batch) {
@@ -374,7 +375,7 @@ void Connection::dial(TimePoint now) {
 // The password may have been rotated just now, so a refusal counts only if there is no newer
 // password, which is fetched before the connect timeout begins.
 void Connection::handle_auth_error(Error why) {
-  if (server_->secret != nullptr && server_->addresses->was_accepted()) why.retry = Retry::later;
+  if (server_->secret != nullptr && server_->admission->was_granted()) why.retry = Retry::later;
   if (server_->secret == nullptr || auth_error_ || delivery_ == Delivery::following)
     return end(why);
   drop();
@@ -503,6 +504,7 @@ void Connection::handle_reply(ReplyPtr reply) {
 }
 
 void Connection::keep(ReplyPtr reply) {
+  if (!is_error(*reply)) server_->admission->note_grant();
   if (skipped_ > 0) {
     --skipped_;
     return;
@@ -560,11 +562,12 @@ void Connection::handle_bad_reply(Error why, std::string_view bytes) {
 // Some proxies close the connection after CLIENT, so the next try does not send it. A TLS port
 // closes it after anything but a TLS handshake.
 void Connection::handle_disconnect(Error why) {
+  if (why.kind == ErrorKind::denied && server_->admission->was_granted()) why.retry = Retry::later;
   if (!handshake_.is_pending()) return fail(std::move(why));
   const HandshakeStep step = handshake_.awaited();
   const bool plain = server_->tls == nullptr && !server_->is_unix();
   if (why.kind == ErrorKind::unavailable) why.text += util::format(" on {}", name_of(step));
-  if (step == HandshakeStep::set_name) {
+  if (step == HandshakeStep::set_name && why.kind == ErrorKind::unavailable) {
     server_->addresses->note_client_hang_up();
   } else if (plain && received_ == 0) {
     why.text += " (use rediss:// for a TLS port)";

@@ -391,6 +391,8 @@ Error Sentinels::no_majority() const {
   };
   const auto permanent = [](const Error& error) { return error.retry == Retry::never; };
   if (decides(permanent)) return *std::find_if(reasons.begin(), reasons.end(), permanent);
+  const auto denied = [](const Error& error) { return error.kind == ErrorKind::denied; };
+  if (decides(denied)) return *std::find_if(reasons.begin(), reasons.end(), denied);
   Error all{ErrorKind::unavailable, "no majority of the sentinels " + label_ + " names a master",
             Retry::later};
   if (!reasons.empty()) all.text += " (" + reasons.front().text + ")";

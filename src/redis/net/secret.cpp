@@ -323,9 +323,10 @@ std::string oddity_of(std::string_view password) {
 
 Result<std::shared_ptr<Secret>> secret_in_file(const std::string& path) {
   TRY(auto first, read_secret(path));
+  // The process that renews for --renew-while works in another folder.
   // A pipe is empty by then: its password stays in use, and the read does not wait for another
   // writer.
-  Source file{[path] { return read_secret(path, O_NONBLOCK); }, true};
+  Source file{[path = util::absolute(path)] { return read_secret(path, O_NONBLOCK); }, true};
   return std::shared_ptr<Secret>(
       std::make_shared<SourcedSecret>(std::move(file), std::move(first)));
 }

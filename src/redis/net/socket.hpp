@@ -66,6 +66,19 @@ class AddressMemory {
   std::optional<Address> last_;
 };
 
+// Whether a server has carried out a command of this process. Until then it is final if a server
+// refuses the login, or one side of TLS the other; later both may have been replaced just now.
+// Shared by the servers with the same login and certificates: the masters of a Sentinel group, the
+// nodes of a cluster.
+class Admission {
+ public:
+  bool was_granted() const { return granted_; }
+  void note_grant() { granted_ = true; }
+
+ private:
+  std::atomic<bool> granted_ = false;
+};
+
 // The addresses of a host that needs no lookup: a numeric address, and `localhost` as 127.0.0.1,
 // then ::1. Empty for every other name.
 std::vector<Address> known_addresses(const std::string& host, int port);

@@ -18,16 +18,51 @@
 #include <optional>
 
 #include "redis/net/openssl.hpp"
+#include "util/clock.hpp"
 #include "util/fd.hpp"
+#include "util/mutex.hpp"
+#include "util/process.hpp"
 #include "util/text.hpp"
 
 namespace rlock::redis {
 namespace {
 
+using Context = std::shared_ptr<SSL_CTX>;
+
+}  // namespace
+
+struct Tls::Files {
+  struct Paths {
+    std::string authorities;  // of --cacert, or the system's bundle; empty: there is none
+    std::string folders;      // of the system's authorities, separated by colons
+    std::string cert;
+    std::string key;
+  };
+
+  const Paths paths;  // absolute, because rlock may work in another folder later
+  const Verify verify;
+  util::Mutex mutex;
+  Context context;
+  TimePoint read_at = BootClock::now();  // when the last read began
+  bool reading = false;
+
+  Context current() {
+    std::lock_guard lock(mutex);
+    return context;
+  }
+};
+
+namespace {
+
+using TlsPaths = Tls::Files::Paths;
+
 // The library, which Tls::make() has loaded.
 const OpenSsl& lib() {
   return **openssl();
 }
+
+// Reads the files on a thread, because one of them may be on a hung mount.
+void read_again(const std::shared_ptr<Tls::Files>& files);
 
 struct FreeSession {
   void operator()(SSL* session) const noexcept { lib().SSL_free(session); }
@@ -260,8 +295,12 @@ int bounded(size_t size) {
 // One TLS session over one socket. The handshake is part of the first writes and reads.
 class TlsStream final : public Stream {
  public:
-  TlsStream(std::unique_ptr<SSL, FreeSession> session, util::Fd fd, TlsPeer peer)
-      : wire_{std::move(fd)}, peer_(std::move(peer)), session_(std::move(session)) {
+  TlsStream(std::unique_ptr<SSL, FreeSession> session, util::Fd fd, TlsPeer peer,
+            std::shared_ptr<Tls::Files> files)
+      : wire_{std::move(fd)},
+        peer_(std::move(peer)),
+        session_(std::move(session)),
+        files_(std::move(files)) {
     BIO* bio = lib().BIO_new(wire_method());
     if (bio == nullptr) throw std::bad_alloc();
     lib().BIO_set_data(bio, &wire_);
@@ -291,6 +330,7 @@ class TlsStream final : public Stream {
     int count = lib().SSL_read(session_.get(), buffer, bounded(size));
     if (count <= 0) return to_io(count, read_awaits_);
     got = static_cast<size_t>(count);
+    files_.reset();
     return Io::done;
   }
 
@@ -334,6 +374,12 @@ class TlsStream final : public Stream {
 
   // Interprets the `result` of an OpenSSL call, and sets `awaited` to the event to poll for.
   Io to_io(int result, short& awaited) {
+    const Io io = state_after(result, awaited);
+    if (io != Io::would_block && files_) read_again(std::exchange(files_, nullptr));
+    return io;
+  }
+
+  Io state_after(int result, short& awaited) {
     switch (lib().SSL_get_error(session_.get(), result)) {
       case SSL_ERROR_WANT_READ:
         awaited = POLLIN;
@@ -355,6 +401,7 @@ class TlsStream final : public Stream {
   Wire wire_;
   TlsPeer peer_;
   std::unique_ptr<SSL, FreeSession> session_;
+  std::shared_ptr<Tls::Files> files_;  // until the peer has sent something, or the session failed
   bool broken_ = false;  // TLS itself has failed, so the session cannot be used any more
   short write_awaits_ = POLLOUT;
   short read_awaits_ = POLLIN;
@@ -371,11 +418,14 @@ Error unusable(const std::string& what, const std::string& path, const std::stri
   return {ErrorKind::config, util::format("cannot use the {} \"{}\": {}", what, path, why)};
 }
 
-// Rejects a device, which OpenSSL would read without end.
-Status check_file(const std::string& what, const std::string& path) {
+enum class Reading { first, again };
+
+// Rejects a device, which OpenSSL would read without end, and a pipe that was read before.
+Status check_file(const std::string& what, const std::string& path, Reading reading) {
   struct stat info {};
   if (stat(path.c_str(), &info) != 0) return unusable(what, path, std::strerror(errno));
-  if (S_ISREG(info.st_mode) || S_ISFIFO(info.st_mode)) return Done{};
+  if (S_ISREG(info.st_mode)) return Done{};
+  if (S_ISFIFO(info.st_mode) && reading == Reading::first) return Done{};
   return unusable(what, path, "it is not a file");
 }
 
@@ -398,61 +448,106 @@ std::string why_unreadable(const std::string& what) {
   return text != nullptr ? text : util::format("it contains no {} in PEM format", what);
 }
 
-// `load` takes a context and a path, and returns 1 for success.
-template <class Load>
-Status load_file(SSL_CTX* context, const std::string& what, const std::string& path, Load load) {
-  TRY_STATUS(check_file(what, path));
-  lib().ERR_clear_error();
-  if (load(context, path.c_str()) == 1) return Done{};
-  return unusable(what, path, why_unreadable(what));
-}
+// Fills one context from the files.
+class ContextFiles {
+ public:
+  ContextFiles(SSL_CTX* context, Reading reading) : context_(context), reading_(reading) {}
+
+  Status set(const TlsPaths& paths) {
+    TRY_STATUS(set_authorities(paths));
+    if (paths.cert.empty()) return Done{};
+    TRY_STATUS(load("certificate", paths.cert, lib().SSL_CTX_use_certificate_chain_file));
+    return set_key(paths.key.empty() ? paths.cert : paths.key);
+  }
+
+ private:
+  // `loader` takes a context and a path, and returns 1 for success.
+  template <class Loader>
+  Status load(const std::string& what, const std::string& path, Loader loader) {
+    TRY_STATUS(check_file(what, path, reading_));
+    lib().ERR_clear_error();
+    if (loader(context_, path.c_str()) == 1) return Done{};
+    return unusable(what, path, why_unreadable(what));
+  }
+
+  Status set_authorities(const TlsPaths& paths) {
+    if (!paths.authorities.empty()) {
+      TRY_STATUS(load("CA certificate", paths.authorities, lib().SSL_CTX_load_verify_file));
+    }
+    for (std::string_view one : util::split(paths.folders, ':')) {
+      if (!one.empty()) lib().SSL_CTX_load_verify_dir(context_, std::string(one).c_str());
+    }
+    return Done{};
+  }
+
+  Status set_key(const std::string& path) {
+    bool encrypted = false;
+    lib().SSL_CTX_set_default_passwd_cb(context_, refuse_passphrase);
+    lib().SSL_CTX_set_default_passwd_cb_userdata(context_, &encrypted);
+    auto loader = [](SSL_CTX* into, const char* file) {
+      return lib().SSL_CTX_use_PrivateKey_file(into, file, SSL_FILETYPE_PEM);
+    };
+    auto ok = load("private key", path, loader);
+    lib().SSL_CTX_set_default_passwd_cb_userdata(context_, nullptr);
+    if (!encrypted) return ok;
+    return unusable("private key", path, "it is encrypted, and rlock never asks for a passphrase");
+  }
+
+  SSL_CTX* const context_;
+  const Reading reading_;
+};
 
 // As OpenSSL does: SSL_CERT_FILE and SSL_CERT_DIR (folders, separated by colons) take precedence
 // over the system's own, and missing ones are skipped. OpenSSL's own paths would be those of the
 // system that it was built for.
-Status set_system_authorities(SSL_CTX* context) {
+void find_system_authorities(TlsPaths& paths) {
   const char* file = secure_getenv("SSL_CERT_FILE");
-  const char* folder = secure_getenv("SSL_CERT_DIR");
-  if (file == nullptr && folder == nullptr) {
+  const char* folders = secure_getenv("SSL_CERT_DIR");
+  if (file == nullptr && folders == nullptr) {
     file = kSystemBundle;
-    folder = kSystemAuthorities;
+    folders = kSystemAuthorities;
   }
-  if (file != nullptr && access(file, R_OK) == 0) {
-    TRY_STATUS(load_file(context, "CA certificate", file, lib().SSL_CTX_load_verify_file));
+  if (file != nullptr && access(file, R_OK) == 0) paths.authorities = file;
+  // Made absolute, because OpenSSL reads a folder at each handshake.
+  for (std::string_view one : util::split(folders == nullptr ? "" : folders, ':')) {
+    paths.folders += util::absolute(std::string(one)) + ":";
   }
-  for (std::string_view one : util::split(folder == nullptr ? "" : folder, ':')) {
-    // Made absolute, because OpenSSL reads a folder at each handshake, when the working folder may
-    // be another one.
-    auto path = util::absolute(std::string(one));
-    if (path && !one.empty()) lib().SSL_CTX_load_verify_dir(context, path->c_str());
-  }
-  return Done{};
 }
 
-Status set_authorities(SSL_CTX* context, const TlsOptions& options) {
-  if (options.cacert.empty()) return set_system_authorities(context);
-  return load_file(context, "CA certificate", options.cacert, lib().SSL_CTX_load_verify_file);
+Result<TlsPaths> paths_of(const TlsOptions& options) {
+  if (options.cert.empty() && !options.key.empty()) {
+    return Error{ErrorKind::config, "--key requires --cert"};
+  }
+  TlsPaths paths{options.cacert, {}, options.cert, options.key};
+  if (paths.authorities.empty()) find_system_authorities(paths);
+  return paths;
 }
 
-Status set_key(SSL_CTX* context, const std::string& path) {
-  bool encrypted = false;
-  lib().SSL_CTX_set_default_passwd_cb(context, refuse_passphrase);
-  lib().SSL_CTX_set_default_passwd_cb_userdata(context, &encrypted);
-  auto load = [](SSL_CTX* into, const char* file) {
-    return lib().SSL_CTX_use_PrivateKey_file(into, file, SSL_FILETYPE_PEM);
-  };
-  auto ok = load_file(context, "private key", path, load);
-  lib().SSL_CTX_set_default_passwd_cb_userdata(context, nullptr);
-  if (!encrypted) return ok;
-  return unusable("private key", path, "it is encrypted, and rlock never asks for a passphrase");
+Result<Context> make_context(const TlsPaths& paths, Verify verify, Reading reading) {
+  Context owned(lib().SSL_CTX_new(lib().TLS_client_method()), lib().SSL_CTX_free);
+  SSL_CTX* context = owned.get();
+  if (context == nullptr) throw std::bad_alloc();
+  lib().SSL_CTX_ctrl(context, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION, nullptr);
+  lib().SSL_CTX_ctrl(context, SSL_CTRL_MODE,
+                     SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER, nullptr);
+  lib().SSL_CTX_set_verify(context, verify == Verify::peer ? SSL_VERIFY_PEER : SSL_VERIFY_NONE,
+                           note_rejected_names);
+  TRY_STATUS(ContextFiles(context, reading).set(paths));
+  return owned;
 }
 
-Status set_certificate(SSL_CTX* context, const TlsOptions& options) {
-  if (options.cert.empty() && options.key.empty()) return Done{};
-  if (options.cert.empty()) return Error{ErrorKind::config, "--key requires --cert"};
-  TRY_STATUS(
-      load_file(context, "certificate", options.cert, lib().SSL_CTX_use_certificate_chain_file));
-  return set_key(context, options.key.empty() ? options.cert : options.key);
+void read_again(const std::shared_ptr<Tls::Files>& files) {
+  constexpr Millis kInterval{1000};
+  std::lock_guard lock(files->mutex);
+  const TimePoint now = BootClock::now();
+  if (files->reading || now - files->read_at < kInterval) return;
+  files->read_at = now;
+  files->reading = util::start_detached([files] {
+                     auto context = make_context(files->paths, files->verify, Reading::again);
+                     std::lock_guard hold(files->mutex);
+                     if (context) std::swap(files->context, *context);
+                     files->reading = false;
+                   }) == 0;
 }
 
 bool is_numeric(const std::string& host) {
@@ -480,19 +575,15 @@ Result<std::shared_ptr<const Tls>> Tls::make(const TlsOptions& options) {
     return Error{ErrorKind::config, util::format("--sni \"{}\" is not a host name", options.sni)};
   }
   if (auto loaded = openssl(); !loaded) return std::move(loaded).error();
-  const std::shared_ptr<SSL_CTX> owned(lib().SSL_CTX_new(lib().TLS_client_method()),
-                                       lib().SSL_CTX_free);
-  SSL_CTX* context = owned.get();
-  if (context == nullptr) throw std::bad_alloc();
-  lib().SSL_CTX_ctrl(context, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION, nullptr);
-  lib().SSL_CTX_ctrl(context, SSL_CTRL_MODE,
-                     SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER, nullptr);
-  lib().SSL_CTX_set_verify(context,
-                           options.verify == Verify::peer ? SSL_VERIFY_PEER : SSL_VERIFY_NONE,
-                           note_rejected_names);
-  TRY_STATUS(set_authorities(context, options));
-  TRY_STATUS(set_certificate(context, options));
-  return std::shared_ptr<const Tls>(new Tls(owned, options));
+  TRY(const auto paths, paths_of(options));
+  TRY(auto context, make_context(paths, options.verify, Reading::first));
+  TlsPaths absolute{util::absolute(paths.authorities), paths.folders, util::absolute(paths.cert),
+                    util::absolute(paths.key)};
+  auto files = std::shared_ptr<Files>(new Files{.paths = std::move(absolute),
+                                                .verify = options.verify,
+                                                .mutex = {},
+                                                .context = std::move(context)});
+  return std::shared_ptr<const Tls>(new Tls(std::move(files), options));
 }
 
 Result<std::unique_ptr<Stream>> Tls::wrap(util::Fd fd, const std::string& host) const {
@@ -502,7 +593,7 @@ Result<std::unique_ptr<Stream>> Tls::wrap(util::Fd fd, const std::string& host) 
         util::format("\"{}\" is not a host name that can be verified; use --sni NAME", host),
         Cause::certificate_name);
   }
-  std::unique_ptr<SSL, FreeSession> session(lib().SSL_new(context_.get()));
+  std::unique_ptr<SSL, FreeSession> session(lib().SSL_new(files_->current().get()));
   if (session == nullptr) throw std::bad_alloc();
   int set = 0;
   if (is_numeric(name)) {
@@ -519,7 +610,7 @@ Result<std::unique_ptr<Stream>> Tls::wrap(util::Fd fd, const std::string& host) 
   if (set != 1) throw std::bad_alloc();
   auto own = options_.cert.empty() ? OwnCertificate::none : OwnCertificate::shown;
   return std::unique_ptr<Stream>(
-      std::make_unique<TlsStream>(std::move(session), std::move(fd), TlsPeer{name, own}));
+      std::make_unique<TlsStream>(std::move(session), std::move(fd), TlsPeer{name, own}, files_));
 }
 
 }  // namespace rlock::redis

@@ -8,8 +8,6 @@
 #include "util/fd.hpp"
 #include "util/result.hpp"
 
-struct ssl_ctx_st;  // of OpenSSL, which only tls.cpp includes
-
 namespace rlock::redis {
 
 enum class Verify { peer, nothing };
@@ -23,7 +21,10 @@ struct TlsOptions {
   Verify verify = Verify::peer;
 };
 
-// The CAs to trust and rlock's own certificate: read once, shared by all connections and threads.
+// The CAs to trust and rlock's own certificate, shared by all connections and threads. If a
+// connection fails before its server has sent anything, the files may have been replaced, so a
+// thread of their own reads them again, at most once a second. Later connections use what it has
+// read, but only if all of it can be used.
 class Tls {
  public:
   // Loads OpenSSL and reads the files. ErrorKind::config: the library is missing or a file cannot
@@ -38,11 +39,13 @@ class Tls {
 
   const TlsOptions& options() const { return options_; }
 
- private:
-  Tls(std::shared_ptr<ssl_ctx_st> context, const TlsOptions& options)
-      : context_(std::move(context)), options_(options) {}
+  struct Files;
 
-  std::shared_ptr<ssl_ctx_st> context_;
+ private:
+  Tls(std::shared_ptr<Files> files, const TlsOptions& options)
+      : files_(std::move(files)), options_(options) {}
+
+  std::shared_ptr<Files> files_;
   TlsOptions options_;
 };
 

@@ -18,6 +18,7 @@ enum class Security { plain, tls };
 enum class Role { any, master };
 
 class AddressMemory;
+class Admission;
 class MemberRegistry;
 class Secret;
 class Tls;
@@ -71,6 +72,7 @@ struct Server : Endpoint, Login, Policy {
   // Shared by the copies, so that a further connection works even if the name server is silent; may
   // be null.
   std::shared_ptr<AddressMemory> addresses;
+  std::shared_ptr<Admission> admission;  // likewise
 };
 
 struct SentinelGroup {
