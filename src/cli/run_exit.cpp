@@ -11,6 +11,7 @@
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
 #include "cli/output/view.hpp"
+#include "cli/ticket_file.hpp"
 #include "run/signals.hpp"
 #include "util/duration.hpp"
 #include "util/process.hpp"
@@ -199,13 +200,14 @@ class EndText {
                                   : std::string();
     if (late.needs && !late.obstacle) {
       return util::format("{} was not granted within {} (--wait): {}; {}", lock_at(context_),
-                          util::format_duration(context_.waited), needs, what_to_do(late.obstacle));
+                          util::format_duration(context_.waited), needs,
+                          next_call() + what_to_do(late.obstacle));
     }
     return util::format(
         "{} {} {} (--wait): {}; {}{}", lock_at(context_),
         lock::is_closure(late.obstacle) ? "did not open within" : "is still busy after",
         util::format_duration(context_.waited), held_text(late.obstacle),
-        needs.empty() ? needs : needs + "; ", what_to_do(late.obstacle));
+        needs.empty() ? needs : needs + "; ", next_call() + what_to_do(late.obstacle));
   }
 
   std::string operator()(const lock::AlreadyDone& done) const {
@@ -403,6 +405,11 @@ class EndText {
   std::string command_line(std::string_view command, const std::string& option = {}) const {
     return util::format("rlock {}{}{} {}", command, context_.session.lock_options(), option,
                         typed_name(context_.name()));
+  }
+  std::string next_call() const {
+    if (!context_.keeps_place) return {};
+    return util::format("the place in the queue is kept for {}: repeat the call (--ticket); ",
+                        util::format_duration(kTicketLife));
   }
   // The next steps for a run that finds the lock busy, or closed.
   std::string what_to_do(const std::optional<lock::Obstacle>& obstacle) const {

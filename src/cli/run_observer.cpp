@@ -384,6 +384,7 @@ void RunObserver::report_event(const run::Event& event) {
   if (log_) log_->append(event);
   if (begins_hold(event.kind)) {
     hold_ = event;
+    if (after_wait_) after_wait_();
     outage_reports_.reset();
   }
   if (event.kind != run::EventKind::enqueued) line_.erase();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -96,6 +97,9 @@ class RunObserver final : public run::Observer {
   void begin_wait(const run::Plan& plan, Session& session, const run::Signals& signals,
                   TimePoint start);
 
+  // Calls `end` once the lock is held.
+  void after_wait(std::function<void()> end) { after_wait_ = std::move(end); }
+
   void queued(const lock::Queued& queued) override;
   Millis ask_again_after() const override;
   void transient_error(const Error& error) override;
@@ -191,6 +195,7 @@ class RunObserver final : public run::Observer {
   TimePoint wait_began_;
   TimePoint queued_at_;
   std::optional<run::Event> hold_;
+  std::function<void()> after_wait_;
 };
 
 }  // namespace rlock::cli

@@ -334,7 +334,7 @@ std::optional<Result<WaitResult>> WaitLoop::recover(WaitState& state, Error erro
 }
 
 Result<WaitResult> WaitLoop::time_out(const WaitState& state) {
-  TimedOut late{state.obstacle, state.needs};
+  TimedOut late{state.obstacle, state.needs, state.call.ticket};
   const auto age = std::chrono::duration_cast<Millis>(poller_.now() - state.queued_at);
   if (late.obstacle) late.obstacle = aged(*late.obstacle, age);
   return cancel_and_return(state, WaitResult(std::move(late)));

@@ -38,6 +38,7 @@ struct TimedOut {
   std::optional<Obstacle>
       obstacle;  // as the last answer described it, adjusted to the present time
   std::optional<NewerRules> needs{};  // as in Queued
+  Ticket ticket{};                    // with which another owner gets this position
 };
 struct Interrupted {};
 using WaitResult = std::variant<Acquired, Busy, TimedOut, OwnerEnded, Interrupted, AlreadyDone,

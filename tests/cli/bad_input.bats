@@ -162,6 +162,12 @@ END
 --once v1 --format redisson -- touch started | --once
 --supersede --format plain -- touch started | --supersede
 --supersede --format redisson -- touch started | --supersede
+--ticket file -n -- touch started | --ticket and --nonblock cannot be used together
+--ticket file -w 0 -- touch started | --ticket and --nonblock cannot be used together
+--ticket file --supersede=1 -- touch started | --ticket and --supersede cannot be used together
+--ticket file --urgent -- touch started | --ticket and --urgent cannot be used together
+--ticket= -- touch started | --ticket
+--ticket file --format plain -- touch started | --ticket cannot be used with --format plain: such locks have no queue
 --urgent --supersede -- touch started | --urgent with --supersede needs a number: --supersede=N
 --urgent --format plain -- touch started | --urgent cannot be used with --format plain: such locks have no queue
 --while-closed --format redisson -- touch started | such locks cannot be closed

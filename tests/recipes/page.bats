@@ -188,6 +188,17 @@ line() { recipe "$@" | sed -z 's, \\\n *, ,g'; }
   [ "$(wc -l <ran)" -eq 2 ]
 }
 
+@test "a time limit: a call that is repeated after 75 keeps its place" {
+  export HOME=$here
+  program deploy.sh 'echo >>ran'
+  hold shop/deploy
+  run -75 sh -c "$(recipe "A CALLER WITH A TIME LIMIT" | sed 's/100s/1ms/')"
+  [ -s deploy.ticket ]
+  let_go shop/deploy
+  run -0 sh -c "$(recipe "A CALLER WITH A TIME LIMIT")"
+  [ -s ran ] && [ ! -s deploy.ticket ]
+}
+
 @test "over ssh: rlock runs at the host of the job, with a terminal" {
   program bin/ssh '[ "$1 $2" = "-tt web2" ] && shift 2 && exec sh -c "$*"'
   program bin/backup.sh 'rlock status -q shop/nightly && touch ended'

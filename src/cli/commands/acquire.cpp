@@ -13,6 +13,7 @@
 #include "cli/run_exit.hpp"
 #include "cli/run_observer.hpp"
 #include "cli/settings/run_settings.hpp"
+#include "cli/ticket_file.hpp"
 #include "run/background_renewer.hpp"
 #include "run/run.hpp"
 #include "util/duration.hpp"
@@ -175,8 +176,10 @@ Result<Report> report_acquired(const run::HeldLock& held_lock, const run::Plan& 
 Result<Report> acquire(const RunSettings& settings, Session& session, run::Signals& signals,
                        const Choices& choices) {
   const Environment environment = present_environment();
-  const run::Plan plan = make_plan(settings, session, environment);
+  run::Plan plan = make_plan(settings, session, environment);
   TRY(auto background_renewer, background_renewer_for(settings, plan, session, signals));
+  TRY(const auto ticket, open_ticket(settings, session, verbosity_of(choices)));
+  if (ticket) plan.claim.ticket = ticket->ticket();
   RunObserver observer(plan.claim.name, verbosity_of(choices), std::nullopt);
   observer.begin_wait(plan, session, signals, environment.now);
   const int call_off = background_renewer ? background_renewer->fd() : -1;
@@ -187,6 +190,7 @@ Result<Report> acquire(const RunSettings& settings, Session& session, run::Signa
     const bool called_off = ended != nullptr && ended->signal == 0;
     if (called_off && background_renewer) return background_renewer->gone();
     MessageContext context{settings, session};
+    context.keeps_place = keep_place(ticket, *not_acquired, verbosity_of(choices));
     context.waited = std::chrono::duration_cast<Millis>(BootClock::now() - environment.now);
     context.slots = slots_held(*not_acquired, plan.claim.limit, plan.claim.name, session);
     context.blocking_key = blocking_key_hint(*not_acquired, session, plan.claim.name);
@@ -211,6 +215,7 @@ Result<RunSettings> acquire_settings(const Invocation& invocation) {
       .plan = {.claim = std::move(claim.call), .limits = {}, .argv = {}, .environment = {}},
       .waiting = claim.waiting,
       .warnings = std::move(claim.warnings),
+      .ticket = choices.last(Opt::ticket),
       .renew_while = renew_while};
 }
 

@@ -10,6 +10,7 @@
 #include "cli/run_exit.hpp"
 #include "cli/run_observer.hpp"
 #include "cli/settings/run_settings.hpp"
+#include "cli/ticket_file.hpp"
 #include "lock/store.hpp"
 #include "run/run.hpp"
 #include "util/process.hpp"
@@ -163,15 +164,18 @@ run::RunOutcome run_unlocked(run::Plan plan, RunObserver& observer, run::Signals
 }
 
 int run_under_lock(const RunSettings& settings, Session& session, run::Signals& signals,
-                   Verbosity verbosity, std::optional<EventLog> log) {
+                   Verbosity verbosity, std::optional<EventLog> log,
+                   std::optional<TicketFile> ticket) {
   const Environment environment = present_environment();
-  const run::Plan plan = make_plan(settings, session, environment);
+  run::Plan plan = make_plan(settings, session, environment);
+  if (ticket) plan.claim.ticket = ticket->ticket();
   const lock::AcquireCall& claim = plan.claim;
   const lock::LockName& name = claim.name;
   MessageContext context{settings, session};
   RunObserver observer(name, verbosity, std::move(log), service_manager());
 
   observer.begin_wait(plan, session, signals, environment.now);
+  observer.after_wait([&ticket] { ticket.reset(); });
   run::RunOutcome outcome = run::hold_and_run(
       plan, {session.store(), session.make_server(), session.make_server()}, observer, signals);
   if (settings.fail_open && no_server_answered(outcome)) {
@@ -191,6 +195,7 @@ int run_under_lock(const RunSettings& settings, Session& session, run::Signals& 
   if (run::LeaseEnd* lease = lost_lease(outcome)) {
     find_new_holder(*lease, claim, observer, session);
   }
+  context.keeps_place = keep_place(ticket, outcome, verbosity);
   context.slots = slots_held(outcome, claim.limit, name, session);
   context.blocking_key = blocking_key_hint(outcome, session, name);
   const RunExit run_exit = to_exit(outcome, context);
@@ -209,9 +214,11 @@ Result<Report> run_command(const Invocation& invocation) {
   TRY_STATUS(session.check(settings.plan.claim));
   warn_of_escapes(settings.plan);
   auto log = open_log(settings, session);
+  const Verbosity verbosity = verbosity_of(choices);
   TRY(auto signals, run::Signals::take());
-  return Report{
-      .code = run_under_lock(settings, session, signals, verbosity_of(choices), std::move(log))};
+  TRY(auto ticket, open_ticket(settings, session, verbosity));
+  return Report{.code = run_under_lock(settings, session, signals, verbosity, std::move(log),
+                                       std::move(ticket))};
 }
 
 }  // namespace rlock::cli

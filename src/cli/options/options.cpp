@@ -161,6 +161,16 @@ constexpr OptionRow kOptions[] = {
      "exit with 75 immediately if N runs are already waiting",
      "Keeps runs from piling up behind a slow one. With 1, a single run waits and all later ones "
      "exit."},
+    {option(Opt::ticket, "ticket", "FILE", "A CALLER WITH A TIME LIMIT", kRun | kAcquire,
+            {.group = Group::waiting, .demand = Demand::name}),
+     "after --wait has expired, keep the position in the queue in FILE",
+     "For a caller with a time limit, such as a CI step or a coding agent, that repeats its call: "
+     "if --wait expires (75), the next call with the same FILE within 15 minutes is ahead of all "
+     "runs that first asked later. A call that is away is not in the queue, and no run waits for "
+     "it. rlock empties FILE at the start of each call. FILE must be this user's own, is readable "
+     "by nobody else, and counts on this host for this NAME only. If another rlock uses it, the "
+     "position is the last. This option cannot be combined with --nonblock, --supersede or "
+     "--urgent."},
     {option(Opt::once, "once", "KEY", "A MIGRATION THAT ONE REPLICA DOES", kRun | kForget,
             {.group = Group::once, .common = true, .demand = Demand::given}),
      "skip the command and exit with 0 if a run of NAME with this KEY has succeeded",

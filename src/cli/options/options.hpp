@@ -70,6 +70,7 @@ enum class Opt : uint8_t {
   slots,
   shared,
   max_queue,
+  ticket,
   once,
   once_per,
   once_within,

@@ -30,6 +30,7 @@ constexpr NativeOnlyOption kNativeOnlyOptions[] = {
     {Opt::shared, "such locks have one holder"},
     {Opt::min_hold, "such locks are free as soon as they are released"},
     {Opt::max_queue, "such locks have no queue"},
+    {Opt::ticket, "such locks have no queue"},
     {Opt::once, kNoMarks},
     {Opt::once_per, kNoMarks},
     {Opt::once_within, kNoMarks},

@@ -78,6 +78,7 @@ const Setting* find(const Layer& layer, Opt id) {
 // If the stronger source sets one of these options, the other one of a weaker source does not
 // apply.
 constexpr std::pair<Opt, Opt> kExclusivePairs[] = {{Opt::nonblock, Opt::wait},
+                                                   {Opt::nonblock, Opt::ticket},
                                                    {Opt::password, Opt::password_file},
                                                    {Opt::password, Opt::password_command},
                                                    {Opt::password_file, Opt::password_command}};

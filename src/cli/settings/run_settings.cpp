@@ -380,11 +380,26 @@ Record holder_record(pid_t pid, const std::vector<std::string>& argv, const Choi
   return record;
 }
 
+// With an older ticket a run would be superseded although the lock is free. A run that does not
+// wait has no use for a ticket, and an urgent run chooses its position itself.
+Status check_ticket(const Choices& choices, const WaitSettings& waiting) {
+  if (!choices.has(Opt::ticket)) return Done{};
+  if (waiting.wait == Millis(0)) return usage("--ticket and --nonblock cannot be used together");
+  for (const auto& [other, text] :
+       {std::pair(Opt::supersede, "--supersede"), std::pair(Opt::urgent, "--urgent")}) {
+    if (choices.has(other)) {
+      return usage(util::format("--ticket and {} cannot be used together", text));
+    }
+  }
+  return Done{};
+}
+
 Result<ClaimSettings> claim_settings(lock::LockName name, Millis ttl, lock::Responsive responsive,
                                      std::string record, const Choices& choices) {
   TRY_STATUS(check_format(choices));
   TRY_STATUS(check_new_name(name, choices));
   TRY(auto waiting, wait_settings(choices));
+  TRY_STATUS(check_ticket(choices, waiting));
   TRY(auto limit, limit_choice(choices));
   const auto supersede = supersede_choice(choices);
   const Millis urgent = urgent_choice(choices);
@@ -460,6 +475,7 @@ Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv) {
       .plan = std::move(plan),
       .waiting = claim.waiting,
       .warnings = std::move(claim.warnings),
+      .ticket = choices.last(Opt::ticket),
       .event_log = event_log,
       .report = choices.has(Opt::report),
       .fail_open = fail_open_choice(choices),

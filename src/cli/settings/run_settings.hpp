@@ -86,6 +86,7 @@ struct RunSettings {
   run::Plan plan;  // for acquire: without a command
   WaitSettings waiting{};
   Warnings warnings{};
+  std::optional<std::string> ticket{};  // the file
   std::optional<std::string> event_log{};
   bool report = false;  // whether to report a failed command
   std::optional<FailOpen> fail_open{};
