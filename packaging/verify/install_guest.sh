@@ -80,7 +80,7 @@ echo 'APT::Get::Assume-Yes "true";' >/etc/apt/apt.conf.d/yes
 expect 0 apt-get update -q
 expect 0 apt-get install -q --no-install-recommends redis-server ca-certificates  # the package recommends it
 start_server
-sed -n '/^Or install the files of the release/,/^## /s/^    //p' rlock/README.md >"$scratch/lines"
+sed -n '/^## Install$/,/^##/s/^    //p' rlock/README.md >"$scratch/lines"
 verify=$(grep 'verify\.sh' "$scratch/lines")
 verifies
 tried=0
