@@ -2,7 +2,7 @@
 """Every link between the pages of the tree resolves, and every path and page that pages and comments name exists.
 
 In pages: [text](target#anchor), paths and `test_…` in backticks, and "names of tests" on the pages of QUOTED. Each row of
-docs/report/faults.md ends in `file`: "name", and the name is in that file. In comments of src and tests: paths below the folders of
+docs/report/data/faults.tsv ends in `file`: "name", and the name is in that file. In comments of src and tests: paths below the folders of
 the tree, NAME.md, and sections: docs/PROTOCOL.md, "Release".
 """
 import re
@@ -16,6 +16,7 @@ PATH = re.compile(rf"(?<![\w/.$}}-])((?:{FOLDERS})/[\w./*{{}},-]*[\w/*}}])")
 FILE = re.compile(r"(?<![\w/.<$~-])([\w./-]*[\w-]\.(?:cpp|hpp|py|bats|bash|cmake))(?![\w/])")
 PAGE = re.compile(r"(?<![\w/.-])((?:[\w.-]+/)*[\w-]+\.md)\b(?:,?\s+(?://|\#)?\s*\"([^\"]+)\")?")
 QUOTED = ("docs/FAULTS.md", "docs/PROTOCOL.md")
+FAULTS_FOUND = "docs/report/data/faults.tsv"
 MADE = re.compile(r"tests/style/passed|build/")
 
 
@@ -96,9 +97,8 @@ def check_tests(path, text, tests, faults):
 
 
 def check_fault(path, line, text, faults):
-    """A row of the table of faults: its last cell names tests that repeat the fault, each with its file."""
-    cell = text.rstrip(" |").rsplit("|", 1)[-1]
-    named = re.findall(r'`([^`]+)`: (?:"([^"]+)"|`(test_\w+)`)', cell)
+    """A row of the faults that were found: its last cell names tests that repeat the fault, each with its file."""
+    named = re.findall(r'`([^`]+)`: (?:"([^"]+)"|`(test_\w+)`)', text.rsplit("\t", 1)[-1])
     if not named:
         faults.add(path, line, "the row names no test", 'end it in `file`: "name"')
     for file, *names in named:
@@ -117,12 +117,13 @@ def main():
     for path in pages:
         check_tests(path, read(path), tests, faults)
         for number, line in enumerate(read(path).splitlines(), 1):
-            if path.name == "faults.md" and re.match(r"\| 20\d\d", line):
-                check_fault(path, number, line, faults)
             for match in LINK.finditer(line):
                 check_link(path, number, match[1], faults)
             for match in re.finditer(r"`([^`]+)`", line):
                 check_names(path, number, match[1], known, faults)
+    for path in files(FAULTS_FOUND):
+        for number, line in enumerate(read(path).splitlines()[1:], 2):
+            check_fault(path, number, line, faults)
     for path in sources:
         if "corpus" not in path.parts and "style" not in path.parts:
             for number, comment in comments(path, read(path)):
