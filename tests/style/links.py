@@ -2,7 +2,8 @@
 """Every link between the pages of the tree resolves, and every path and page that pages and comments name exists.
 
 In pages: [text](target#anchor), paths and `test_…` in backticks, and "names of tests" on the pages of QUOTED. Each row of
-docs/report/data/faults.tsv ends in `file`: "name", and the name is in that file. In comments of src and tests: paths below the folders of
+docs/report/data/faults.tsv ends in `file`: "name", and the name is in that file. Each fault of docs/FAULTS.md has a test in
+docs/faults.tsv, a row each. In comments of src and tests: paths below the folders of
 the tree, NAME.md, and sections: docs/PROTOCOL.md, "Release".
 """
 import re
@@ -15,7 +16,8 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 PATH = re.compile(rf"(?<![\w/.$}}-])((?:{FOLDERS})/[\w./*{{}},-]*[\w/*}}])")
 FILE = re.compile(r"(?<![\w/.<$~-])([\w./-]*[\w-]\.(?:cpp|hpp|py|bats|bash|cmake))(?![\w/])")
 PAGE = re.compile(r"(?<![\w/.-])((?:[\w.-]+/)*[\w-]+\.md)\b(?:,?\s+(?://|\#)?\s*\"([^\"]+)\")?")
-QUOTED = ("docs/FAULTS.md", "docs/PROTOCOL.md")
+QUOTED = ("docs/PROTOCOL.md", "docs/faults.tsv")
+FAULT_TESTS = "docs/faults.tsv"
 FAULTS_FOUND = "docs/report/data/faults.tsv"
 MADE = re.compile(r"tests/style/passed|build/")
 
@@ -96,6 +98,23 @@ def check_tests(path, text, tests, faults):
             faults.add(path, line, f'there is no test "{one_line(match[1])}"', "name one that there is")
 
 
+def check_fault_tests(path, text, known, tests, faults):
+    """The rows of docs/faults.tsv are about the faults of docs/FAULTS.md, and name tests that there are."""
+    page = without_code(read("docs/FAULTS.md")).split("\n### ", 1)[1].split("\n## ")[0]
+    listed = {row[1].strip() for row in (line.split("|") for line in page.splitlines()) if len(row) == 5} - {"fault", "---"}
+    named = set()
+    for number, row in enumerate(text.splitlines()[1:], 2):
+        fault, _, test = row.partition("\t")
+        named.add(fault)
+        if fault not in listed:
+            faults.add(path, number, f"docs/FAULTS.md has no row {fault}")
+        for name in re.findall(r"`([^`]+)`", test):
+            check_names(path, number, name, known, faults)
+    check_tests(path, text, tests, faults)
+    for fault in sorted(listed - named):
+        faults.add(path, 1, f"no test of: {fault}", "add a row")
+
+
 def check_fault(path, line, text, faults):
     """A row of the faults that were found: its last cell names tests that repeat the fault, each with its file."""
     named = re.findall(r'`([^`]+)`: (?:"([^"]+)"|`(test_\w+)`)', text.rsplit("\t", 1)[-1])
@@ -121,6 +140,8 @@ def main():
                 check_link(path, number, match[1], faults)
             for match in re.finditer(r"`([^`]+)`", line):
                 check_names(path, number, match[1], known, faults)
+    for path in files(FAULT_TESTS):
+        check_fault_tests(path, read(path), known, tests, faults)
     for path in files(FAULTS_FOUND):
         for number, line in enumerate(read(path).splitlines()[1:], 2):
             check_fault(path, number, line, faults)
