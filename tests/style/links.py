@@ -3,7 +3,7 @@
 
 In pages: [text](target#anchor), paths and `test_…` in backticks, and "names of tests" on the pages of QUOTED. Each row of
 docs/report/data/faults.tsv ends in `file`: "name", and the name is in that file. Each fault of docs/FAULTS.md has a test in
-docs/faults.tsv, a row each. In comments of src and tests: paths below the folders of
+docs/faults.tsv, a row each, and docs/rules.tsv has those of the sections of docs/PROTOCOL.md and docs/SUPERVISION.md. In comments of src and tests: paths below the folders of
 the tree, NAME.md, and sections: docs/PROTOCOL.md, "Release".
 """
 import re
@@ -16,8 +16,9 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 PATH = re.compile(rf"(?<![\w/.$}}-])((?:{FOLDERS})/[\w./*{{}},-]*[\w/*}}])")
 FILE = re.compile(r"(?<![\w/.<$~-])([\w./-]*[\w-]\.(?:cpp|hpp|py|bats|bash|cmake))(?![\w/])")
 PAGE = re.compile(r"(?<![\w/.-])((?:[\w.-]+/)*[\w-]+\.md)\b(?:,?\s+(?://|\#)?\s*\"([^\"]+)\")?")
-QUOTED = ("docs/PROTOCOL.md", "docs/faults.tsv")
+QUOTED = ("docs/faults.tsv", "docs/rules.tsv")
 FAULT_TESTS = "docs/faults.tsv"
+RULE_TESTS = "docs/rules.tsv"
 FAULTS_FOUND = "docs/report/data/faults.tsv"
 MADE = re.compile(r"tests/style/passed|build/")
 
@@ -98,6 +99,17 @@ def check_tests(path, text, tests, faults):
             faults.add(path, line, f'there is no test "{one_line(match[1])}"', "name one that there is")
 
 
+def check_rule_tests(path, text, known, tests, faults):
+    """The rows of docs/rules.tsv are about sections that there are, and name tests that there are."""
+    for number, row in enumerate(text.splitlines()[1:], 2):
+        page, section, _, test = row.split("\t")
+        if section not in headings(f"docs/{page}"):
+            faults.add(path, number, f'docs/{page} has no section "{section}"')
+        for name in re.findall(r"`([^`]+)`", test):
+            check_names(path, number, name, known, faults)
+    check_tests(path, text, tests, faults)
+
+
 def check_fault_tests(path, text, known, tests, faults):
     """The rows of docs/faults.tsv are about the faults of docs/FAULTS.md, and name tests that there are."""
     page = without_code(read("docs/FAULTS.md")).split("\n### ", 1)[1].split("\n## ")[0]
@@ -142,6 +154,8 @@ def main():
                 check_names(path, number, match[1], known, faults)
     for path in files(FAULT_TESTS):
         check_fault_tests(path, read(path), known, tests, faults)
+    for path in files(RULE_TESTS):
+        check_rule_tests(path, read(path), known, tests, faults)
     for path in files(FAULTS_FOUND):
         for number, line in enumerate(read(path).splitlines()[1:], 2):
             check_fault(path, number, line, faults)
