@@ -5,18 +5,18 @@ import re
 
 from tree import Faults, read
 
-GUARANTEES, PROTOCOL = "man/rlock-guarantees.7", "man/rlock-protocol.7"
+GUARANTEES, PROTOCOL, RUN = "man/rlock-guarantees.7", "man/rlock-protocol.7", "man/commands/run.in"
 RUN, RLOCK, QUEUE = "man/commands/run.in", "man/rlock.1.in", "man/commands/queue.in"
 OPTIONS, COMMANDS = "src/cli/options/options.cpp", "src/cli/options/commands.cpp"
 TIMING, CONSTANTS, ONCE = "src/lock/timing.hpp", "src/lua/constants.lua", "src/lua/once.lua"
 
 ROWS = [
     # page, its text, source, its text
-    (GUARANTEES, "about 1,000 finished", ONCE, "MARKS, BATCH = 1000, 64"),
-    (GUARANTEES, "1,000 to 1,063, it drops the 64 least", ONCE, "MARKS, BATCH = 1000, 64"),
+    (RUN, "about 1,000 finished", ONCE, "MARKS, BATCH = 1000, 64"),
+    (RUN, "1,000 to 1,063, it drops the 64 least", ONCE, "MARKS, BATCH = 1000, 64"),
     (PROTOCOL, "it removes the 64 that expire first", ONCE, "MARKS, BATCH = 1000, 64"),
     (OPTIONS, "about 1,000 of them for each lock", ONCE, "MARKS, BATCH = 1000, 64"),
-    (GUARANTEES, "for 30 days after a run last asked", CONSTANTS, "KEPT = 2592000000"),
+    (RUN, "for 30 days after a run last asked", CONSTANTS, "KEPT = 2592000000"),
     (PROTOCOL, "A tombstone counts for 60 s", CONSTANTS, "TOMBSTONE = 60000"),
     (PROTOCOL, "The slice is 5 s for the first 64 waiters", CONSTANTS, "SLICE = 5000"),
     (PROTOCOL, "each further 64 positions, up to 20 s", CONSTANTS, "MOST_SLICES = 4"),
