@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "cli/output/inherited.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
 #include "util/fd.hpp"
@@ -19,11 +20,25 @@ namespace {
 
 constexpr size_t kMostUnwritten = size_t{1} << 20;
 
-// A copy of descriptor 1 or 2 if the path names it, otherwise empty. If another user made the pipe
-// behind it, or it is a socket, its path cannot be opened.
-util::Fd standard_output(const std::string& path) {
-  const int fd = path == "/dev/stdout" ? 1 : path == "/dev/stderr" ? 2 : -1;
-  return util::Fd(fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0));
+bool is_regular(int fd) {
+  struct stat info {};
+  return fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+// Returns an empty descriptor, with errno, if the log cannot be opened.
+util::Fd open_writer(const std::string& path) {
+  const int inherited = inherited_descriptor(path);
+  const auto copy = [inherited] { return util::Fd(fcntl(inherited, F_DUPFD_CLOEXEC, 0)); };
+  // Opened anew, a file would have a second position, from which other lines are overwritten.
+  if (is_regular(inherited)) return copy();
+  // Non-blocking, because a named pipe without a reader must hang neither the start nor a renewal.
+  util::Fd writer(::open(path.c_str(),
+                         O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666));
+  const int error = errno;
+  // The path of a socket, and of a pipe that another user made, cannot be opened.
+  if (!writer && inherited >= 0) return copy();
+  errno = error;
+  return writer;
 }
 
 // Whether a full disk cut off the last line, of this run or of another.
@@ -66,18 +81,13 @@ bool begins_hold(EventKind kind) {
 
 Result<EventLog> EventLog::open(const std::string& path, const lock::AcquireCall& claim,
                                 std::string server) {
-  // Non-blocking, because a named pipe without a reader must hang neither the start nor a renewal.
   auto file = std::make_shared<File>();
-  file->writer.reset(::open(
-      path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666));
-  const int error = errno;
-  if (!file->writer) file->writer = standard_output(path);
+  file->writer = open_writer(path);
   if (!file->writer) {
     return util::system_error(
-        util::format("cannot open the event log \"{}\"", util::printable(path)), error);
+        util::format("cannot open the event log \"{}\"", util::printable(path)), errno);
   }
-  struct stat info {};
-  if (fstat(file->writer.get(), &info) == 0 && S_ISREG(info.st_mode)) {
+  if (is_regular(file->writer.get())) {
     file->reader.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   }
   return EventLog(std::move(file), path, claim, std::move(server));

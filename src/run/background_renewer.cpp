@@ -60,25 +60,47 @@ bool takes_lines(int fd) noexcept {
          (S_ISREG(info.st_mode) || S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode));
 }
 
+// A copy of stderr if it is a regular file, otherwise empty.
+util::Fd copy_of_stderr_file() noexcept {
+  struct stat info {};
+  const bool file = fstat(STDERR_FILENO, &info) == 0 && S_ISREG(info.st_mode);
+  return util::Fd(file ? fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0) : -1);
+}
+
+bool is_same_file(const char* path, int fd) noexcept {
+  struct stat one {
+  }, other{};
+  return stat(path, &one) == 0 && fstat(fd, &other) == 0 && one.st_dev == other.st_dev &&
+         one.st_ino == other.st_ino;
+}
+
 // Writes a line to the stderr of another process of this user, if that is still open: as much as a
 // file, a pipe or a terminal accepts immediately. Opens it only for this line, because a descriptor
 // that stays open would delay every process that waits for the end of that pipe. Opens nothing for
-// another user's process, because that user chose the file.
-void write_to_stderr_of(pid_t pid, std::string_view line) noexcept {
+// another user's process, because that user chose the file. `inherited`: the stderr of this
+// process's caller, if it is a file; where it is the same file, it is used, because opened anew a
+// file would have a second position, and the process would overwrite the line.
+void write_to_stderr_of(pid_t pid, std::string_view line, const util::Fd& inherited) noexcept {
   if (!util::proc_is_ours()) return;
   const std::string link = util::format("/proc/{}/fd/2", pid);
   if (!ours_to_write(link.c_str())) return;
-  const util::Fd out(open(link.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  if (!out || !takes_lines(out.get())) return;
-  [[maybe_unused]] ssize_t written = write(out.get(), line.data(), line.size());
+  const bool shared = inherited && is_same_file(link.c_str(), inherited.get());
+  const util::Fd opened(
+      shared ? -1 : open(link.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  const int out = shared ? inherited.get() : opened.get();
+  if (!takes_lines(out)) return;
+  [[maybe_unused]] ssize_t written = write(out, line.data(), line.size());
 }
 
 enum class RenewalEnd { release, process_ended, lost };
 
 class BackgroundRenewerProcess {
  public:
-  BackgroundRenewerProcess(const BackgroundRenewerTask& task, util::Fd line)
-      : task_(task), claim_(task.claim), line_(std::move(line)) {}
+  BackgroundRenewerProcess(const BackgroundRenewerTask& task, util::Fd line, util::Fd stderr_file)
+      : task_(task),
+        claim_(task.claim),
+        line_(std::move(line)),
+        stderr_file_(std::move(stderr_file)) {}
 
   void run() {
     HandOff hand_off;
@@ -108,7 +130,7 @@ class BackgroundRenewerProcess {
     std::optional<EndedEarly> early;
     if (end == RenewalEnd::process_ended) early = early_end(hand_off.granted_at, deadline);
     release(deadline);  // before the notice, because the disk of that stderr may hang
-    if (early) write_to_stderr_of(task_.parent->pid(), task_.describe(*early));
+    if (early) write_to_stderr_of(task_.parent->pid(), task_.describe(*early), stderr_file_);
   }
 
  private:
@@ -180,7 +202,7 @@ class BackgroundRenewerProcess {
 
   void report(const Notice& notice) const {
     if (task_.watched.ended()) return;
-    write_to_stderr_of(task_.watched.pid(), task_.describe(notice));
+    write_to_stderr_of(task_.watched.pid(), task_.describe(notice), stderr_file_);
   }
 
   // If each step is a process of its own, the lock would be lost silently. A process that lived for
@@ -235,9 +257,10 @@ class BackgroundRenewerProcess {
   const BackgroundRenewerTask& task_;
   lock::AcquireCall claim_;  // with the owner under which the lock was granted
   util::Fd line_;
-  bool kept_ = true;     // false once the caller is gone without keep()
-  bool broken_ = false;  // by an operator
-  Millis survives_{0};   // LeaseEnd::survives
+  const util::Fd stderr_file_;  // see write_to_stderr_of()
+  bool kept_ = true;            // false once the caller is gone without keep()
+  bool broken_ = false;         // by an operator
+  Millis survives_{0};          // LeaseEnd::survives
 };
 
 // The background renewer after its fork. `line` brings a HandOff, which is answered with a byte
@@ -246,11 +269,12 @@ class BackgroundRenewerProcess {
 // do anything but return, because it is forked from a process with one thread.
 void background_renewer_process(const BackgroundRenewerTask& task, util::Fd line) noexcept {
   util::close_inherited_descriptors();
-  util::ask_guards_for_exemption();               // an outer run may end before this process
+  util::ask_guards_for_exemption();  // an outer run may end before this process
+  util::Fd stderr_file = copy_of_stderr_file();
   dup3(STDOUT_FILENO, STDERR_FILENO, O_CLOEXEC);  // /dev/null by now
   // Leaves the current folder, so that its file system can be unmounted. / always exists.
   [[maybe_unused]] int moved = chdir("/");
-  BackgroundRenewerProcess(task, std::move(line)).run();
+  BackgroundRenewerProcess(task, std::move(line), std::move(stderr_file)).run();
   _exit(0);
 }
 

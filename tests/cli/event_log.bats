@@ -33,6 +33,22 @@ sys.stdout.buffer.write(ours.recv(65536))' "$RLOCK" run -q --event-log /dev/stde
   jq -se '.[-1].event == "released"' log || fail "$(cat log)"
 }
 
+@test "events in a file that the caller opened with > neither overwrite its other lines nor are overwritten" {
+  for path in /dev/stderr /dev/fd/2 /proc/self/fd/2 /dev/fd/3; do
+    [ "$path" = /dev/fd/3 ] && script='echo one >&3; echo two >&3' || script='echo one >&2; echo two >&2'
+    "$RLOCK" run -q --event-log "$path" logged -- sh -c "$script" 2>log 3>&2
+    [ "$(grep -x 'one\|two' log | paste -sd ' ')" = "one two" ] || fail "$path: $(cat log)"
+    [ "$(grep '^{' log | jq -r .event | paste -sd ' ')" = "acquired exited released" ] || fail "$path: $(cat log)"
+  done
+}
+
+@test "a standard error that was closed is no log" {
+  for path in /dev/stderr /dev/fd/2; do
+    run -64 bash -c '"$RLOCK" run --event-log "$1" logged -- touch ran 2>&-' bash "$path"
+    [ ! -e ran ]
+  done
+}
+
 @test "a skip, a wait that timed out, a waiter that was removed or interrupted: each is an event" {
   hold taken --reason "nightly import"
   run -75 rlock run -n --event-log skipped taken -- true

@@ -122,6 +122,18 @@ await_steps() {
   let_go taken
 }
 
+@test "--renew-while: the report of a lost lock and the later lines of the process share a file that was opened with >" {
+  mkfifo go
+  start sh -c 'rlock acquire shared --renew-while $$ -t 30 >owner; read -r _ <go; echo step >&2' 2>err
+  job=$!
+  eventually test -s owner
+  run -0 rlock force-unlock shared --now --yes
+  eventually grep -q 'another holder may have the lock now' err
+  echo >go
+  wait "$job"
+  [[ $(head -1 err) == 'rlock: "shared" at '* && $(tail -1 err) == step ]] || fail "$(cat err)"
+}
+
 @test "--renew-while: nothing is written through a descriptor of another user's process" {
   [ "$(id -u)" -eq 0 ] || skip "needs root"
   start setpriv --reuid 65534 --clear-groups sleep 1000 2>err

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "cli/output/inherited.hpp"
 #include "util/duration.hpp"
 #include "util/fd.hpp"
 #include "util/process.hpp"
@@ -94,10 +95,7 @@ std::string message_line(std::string_view message, Weight weight) {
 
 Status print(std::string_view text, WithoutReader without_reader) {
   if (text.empty()) return Done{};
-  // An inherited descriptor is not close-on-exec. rlock has replaced a closed descriptor by
-  // /dev/null.
-  const bool was_closed = (fcntl(STDOUT_FILENO, F_GETFD) & FD_CLOEXEC) != 0;
-  const int error = was_closed ? EBADF : write_all(STDOUT_FILENO, text);
+  const int error = is_inherited(STDOUT_FILENO) ? write_all(STDOUT_FILENO, text) : EBADF;
   if (error == 0 || (error == EPIPE && without_reader == WithoutReader::ignored)) return Done{};
   return util::system_error("cannot write to stdout", error);
 }

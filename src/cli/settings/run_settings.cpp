@@ -9,6 +9,7 @@
 
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
+#include "cli/output/inherited.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/settings/connect.hpp"
 #include "util/clock.hpp"
@@ -470,6 +471,9 @@ Result<RunSettings> run_settings(const Invocation& invocation, Getenv getenv) {
   const auto event_log = choices.last(Opt::event_log);
   if (event_log == "-") {
     return usage("--event-log needs a FILE; for standard error: --event-log /dev/stderr");
+  }
+  if (event_log && names_closed_output(*event_log)) {
+    return usage(util::format("--event-log {}: that descriptor is closed", *event_log));
   }
   return RunSettings{
       .plan = std::move(plan),
