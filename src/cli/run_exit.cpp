@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/output/console.hpp"
+#include "cli/output/dead_holders.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
 #include "cli/output/view.hpp"
@@ -455,6 +456,26 @@ std::optional<lock::Obstacle> obstacle_of(const run::RunOutcome& outcome) {
   if (const auto* busy = std::get_if<lock::Busy>(&outcome)) return busy->obstacle;
   if (const auto* late = std::get_if<lock::TimedOut>(&outcome)) return late->obstacle;
   return std::nullopt;
+}
+
+void mark_died(run::RunOutcome& outcome, const lock::LockName& name, const Session& session) {
+  constexpr Millis kTimeout{1000};
+  auto* busy = std::get_if<lock::Busy>(&outcome);
+  auto* late = std::get_if<lock::TimedOut>(&outcome);
+  auto* obstacle = busy != nullptr ? &busy->obstacle : late != nullptr ? &late->obstacle : nullptr;
+  if (obstacle == nullptr || lock::holder_in(*obstacle) == nullptr) return;
+  auto& holder = std::get<lock::Holder>(**obstacle);
+  DeadHolders dead;
+  if (!dead.mark({&holder, 1})) return;
+  auto inspector = session.make_server()();
+  lock::SystemPoller poller;
+  auto seen = lock::finish(poller, inspector->inspect({name}), poller.now() + kTimeout,
+                           inspector->server());
+  if (!seen) return;
+  dead.mark(seen->holders);
+  for (lock::Holder& now : seen->holders) {
+    if (now.owner == holder.owner) holder = std::move(now);
+  }
 }
 
 std::string slots_held(const run::RunOutcome& outcome, lock::Limit own, const lock::LockName& name,

@@ -43,6 +43,9 @@ struct RunExit {
 // the obstacle is not known.
 std::optional<lock::Obstacle> obstacle_of(const run::RunOutcome& outcome);
 
+// Marks the holder that kept a run from the lock if it has died. Asks the server.
+void mark_died(run::RunOutcome& outcome, const lock::LockName& name, const Session& session);
+
 // How many slots are held, and why there are no more, if the lock is busy according to `outcome`:
 // of different limits the smallest one applies. Asks the server.
 std::string slots_held(const run::RunOutcome& outcome, lock::Limit own, const lock::LockName& name,

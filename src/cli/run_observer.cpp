@@ -106,7 +106,10 @@ std::string waiting_text(const lock::LockName& name, const lock::Queued& queued,
                          needs_phrase(*queued.needs));
   }
   if (!queued.obstacle) return text;
-  return text + ": " + obstacle_phrase(aged(*queued.obstacle, age), style, usual);
+  const lock::Holder* holder = lock::holder_in(queued.obstacle);
+  const bool alive = holder != nullptr && life_of(*holder) == Life::alive;
+  return util::format("{}: {}{}", text, obstacle_phrase(queued.obstacle, style, usual, age),
+                      alive ? " (alive)" : "");
 }
 
 std::string brief_waiting_text(const lock::LockName& name, const lock::Queued& queued, Millis age,
@@ -159,11 +162,12 @@ void RunObserver::begin_wait(const run::Plan& plan, Session& session, const run:
 // If nothing is drawn immediately, a wait shorter than this makes no read on the server.
 constexpr Millis kShortWait{1000};
 
-// For the first report, which needs the history, and for checks of other locks: rlock can ask the
-// server only between two requests.
+// For the first report, which needs the history, for checks of other locks, and for a holder that
+// has died or released the lock: rlock can ask the server only between two requests.
 Millis RunObserver::ask_again_after() const {
   std::lock_guard guard(mutex_);
   const TimePoint now = BootClock::now();
+  if (unsure_) return Millis(0);
   const Millis look = deadlock_ ? deadlock_->remaining(now) : Millis::max();
   const bool needed = history_ != nullptr && reports_ && !reports_->began();
   return needed ? std::min(look, reports_->remaining(now)) : look;
@@ -200,7 +204,20 @@ void RunObserver::look_for_deadlock(const lock::Queued& queued) {
   if (const auto found = deadlock_->look(*holder)) warn(*found);
 }
 
-void RunObserver::queued(const lock::Queued& queued) {
+// A holder that died is a reason to report the wait again.
+bool RunObserver::mark_died(lock::Queued& queued) {
+  if (lock::holder_in(queued.obstacle) == nullptr) {
+    unsure_ = dead_holders_.mark({});
+    return false;
+  }
+  auto& holder = std::get<lock::Holder>(*queued.obstacle);
+  unsure_ = dead_holders_.mark({&holder, 1});
+  const lock::Holder* before = queued_ ? lock::holder_in(queued_->obstacle) : nullptr;
+  return holder.died && !(before != nullptr && before->died && before->owner == holder.owner);
+}
+
+void RunObserver::queued(const lock::Queued& seen) {
+  lock::Queued queued = seen;
   update_usual_time(queued);
   look_for_deadlock(queued);
   if (queued.needs && !std::exchange(knows_rules_, true)) {
@@ -208,11 +225,13 @@ void RunObserver::queued(const lock::Queued& queued) {
                       in_quotes(name_.text())));
   }
   std::lock_guard guard(mutex_);
-  queued_ = queued;
+  const bool died = mark_died(queued);
+  queued_ = std::move(queued);
   if (last_error_ && verbosity_ == Verbosity::verbose) print_or_queue(connected_text(server_));
   end_outage();
   queued_at_ = BootClock::now();
   if (reports_) reports_->begin(queued_at_);
+  if (died && reports_ && reports_->began()) print_or_queue(state_text(TimeStyle::start));
   report_if_due();
   report_short_wait();
   if (live_) redraw();
@@ -324,9 +343,16 @@ void RunObserver::report_wait(TimePoint granted_at) {
   const bool waited_long = granted_at - wait_began_ >= kShortWait;
   const auto waited = std::chrono::duration_cast<Millis>(granted_at - wait_began_);
   if (live_ ? waited_long : outage_reported_ || (queued_ && reports_ && reports_->began())) {
-    print_or_queue(util::format("acquired {} after {}", in_quotes(name_.text()),
-                                util::format_duration(waited)));
+    const std::string before = death_before();
+    print_or_queue(util::format("acquired {} after {}{}{}", in_quotes(name_.text()),
+                                util::format_duration(waited), before.empty() ? "" : "; ", before));
   }
+}
+
+// How the holder died whose lease this run waited for.
+std::string RunObserver::death_before() const {
+  const lock::Holder* holder = queued_ ? lock::holder_in(queued_->obstacle) : nullptr;
+  return holder != nullptr && holder->died ? death_phrase(*holder) : "";
 }
 
 // Reports once, below the line that names the holder.
@@ -379,8 +405,9 @@ void RunObserver::event(const run::Event& event) {
   if (writer_ && begins_hold(event.kind)) writer_->drain(kDiskTimeout);
 }
 
-void RunObserver::report_event(const run::Event& event) {
+void RunObserver::report_event(run::Event event) {
   std::lock_guard guard(mutex_);
+  if (event.kind == run::EventKind::acquired && event.detail.empty()) event.detail = death_before();
   if (log_) log_->append(event);
   if (begins_hold(event.kind)) {
     hold_ = event;

@@ -10,6 +10,7 @@
 #include "cli/deadlock.hpp"
 #include "cli/event_log.hpp"
 #include "cli/output/console.hpp"
+#include "cli/output/dead_holders.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/service_manager.hpp"
 #include "cli/session.hpp"
@@ -100,7 +101,7 @@ class RunObserver final : public run::Observer {
   // Calls `end` once the lock is held.
   void after_wait(std::function<void()> end) { after_wait_ = std::move(end); }
 
-  void queued(const lock::Queued& queued) override;
+  void queued(const lock::Queued& seen) override;
   Millis ask_again_after() const override;
   void transient_error(const Error& error) override;
   void no_server(const Error& why, TimePoint until) override;
@@ -139,6 +140,8 @@ class RunObserver final : public run::Observer {
  private:
   void update_usual_time(const lock::Queued& queued);
   void look_for_deadlock(const lock::Queued& queued);
+  bool mark_died(lock::Queued& queued);
+  std::string death_before() const;
   void report_wait(TimePoint granted_at);
   void report_short_wait();
   void report_outage_if_due();
@@ -148,7 +151,7 @@ class RunObserver final : public run::Observer {
   Millis age_of_reply() const;
   bool awaits_history() const;
   void report_if_due();
-  void report_event(const run::Event& event);
+  void report_event(run::Event event);
   void report_to_manager(const run::Event& event);
   std::string state_text(TimeStyle style = TimeStyle::duration) const;
   std::string outage_text() const;
@@ -191,6 +194,8 @@ class RunObserver final : public run::Observer {
   bool knows_rules_ = false;    // warned of rules of a newer rlock
   std::optional<Millis> wait_;  // nullopt after report_short_wait() has reported it
   std::optional<lock::Queued> queued_;
+  DeadHolders dead_holders_;
+  bool unsure_ = false;  // whether the holder has died or released the lock
   std::optional<std::string> last_error_;
   TimePoint wait_began_;
   TimePoint queued_at_;

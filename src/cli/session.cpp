@@ -8,6 +8,7 @@
 
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
+#include "cli/output/dead_holders.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
 #include "cli/settings/connect.hpp"
@@ -62,8 +63,7 @@ class ListingBudget {
   size_t spent_ = 0;
 };
 
-Result<lock::Snapshot> inspect_lock(Session& session, const lock::LockName& name,
-                                    uint64_t waiters) {
+Result<lock::Snapshot> read_lock(Session& session, const lock::LockName& name, uint64_t waiters) {
   lock::InspectCall call{name};
   call.waiters_page = waiters;
   auto next_page = [&] { return session.ask([&](auto& store) { return store.inspect(call); }); };
@@ -78,6 +78,23 @@ Result<lock::Snapshot> inspect_lock(Session& session, const lock::LockName& name
     all.more_holders = page.more_holders;
   }
   return all;
+}
+
+// Reads the lock again if only that shows whether a holder has died. `seen`: the first reading.
+Result<lock::Snapshot> settled(Result<lock::Snapshot> seen, Session& session,
+                               const lock::LockName& name, uint64_t waiters) {
+  DeadHolders dead;
+  while (seen && dead.mark(seen->holders)) {
+    auto again = read_lock(session, name, waiters);
+    if (!again) break;
+    seen = std::move(again);
+  }
+  return seen;
+}
+
+Result<lock::Snapshot> inspect_lock(Session& session, const lock::LockName& name,
+                                    uint64_t waiters) {
+  return settled(read_lock(session, name, waiters), session, name, waiters);
 }
 
 // Reads in batches, and then one lock at a time: the rest of a lock that has more holders than a
@@ -103,7 +120,7 @@ lock::Snapshots inspect_in_batches(Session& session, std::span<const lock::LockN
       const bool incomplete = one && one->more_holders;
       const bool may_pass = batch && !one && one.error().retry == Retry::later;
       all.push_back(incomplete || may_pass ? inspect_lock(session, names[i], waiters)
-                                           : std::move(one));
+                                           : settled(std::move(one), session, names[i], waiters));
     }
     names = names.subspan(calls.size());
     if (progress) progress(all.size());

@@ -130,7 +130,10 @@ struct Holder {
   std::string record{};  // opaque bytes of the holder: who, where, what (made and read by cli)
   uint64_t servers = 1;  // how many servers store its lease
   uint64_t slot = 0;     // among several holders; 0: none
+  Millis min_hold{0};    // from `since` on, even if the run ends earlier
   std::optional<NewerRules> needs{};
+  // Whether its process has exited without releasing the lock: cli knows it of this host's holders.
+  bool died = false;
 };
 
 // The state of a closed lock: until it ends, the server grants the lock only to

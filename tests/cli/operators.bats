@@ -65,7 +65,7 @@ rfc3339='^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$'
   run -0 rlock status manual
   [[ $output == *"only rlock renew extends it"* ]] || fail "$output"
   run -0 rlock status running
-  [[ $output == *"unless renewed"* ]] || fail "$output"
+  [[ $output == *"lease    alive, renewed "*" ago"* ]] || fail "$output"
   rlock status | grep -q 'manual .*\[not renewed\]'
   renewed='[.locks[].holders[].renewed]'
   [ "$(rlock status --json manual running | jq -c "$renewed")" = '[false,true]' ]
@@ -73,7 +73,7 @@ rfc3339='^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$'
   rlock release manual --owner "$owner"
   run -1 rlock run --min-hold 5m cooling -- false
   run -0 rlock status cooling
-  [[ $output == *cooldown*"free in 4m5"* && $output != *"unless renewed"* ]] || fail "$output"
+  [[ $output == *cooldown*"free in 4m5"* && $output != *lease* ]] || fail "$output"
   rlock status | grep -q 'cooling .*\[free in 4m5'
   [ "$(rlock status --json cooling | jq -c "$renewed")" = '[null]' ]
 }

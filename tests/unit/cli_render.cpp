@@ -8,6 +8,7 @@
 #include <sstream>
 #include <tuple>
 
+#include "cli/output/dead_holders.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/messages.hpp"
 #include "cli/output/record.hpp"
@@ -65,8 +66,8 @@ TEST_CASE("status shows who holds the lock, where, since when and why") {
   std::string text = lock_details(view, 80);
   for (const char* part :
        {"nightly: held, exclusive, 2 waiting", "alice@web1, pid 4711", "make deploy", "release 7",
-        "2m3s, since 2026-11-21T02:53:00Z", "expires in 25s", "6f1c9a0e5d3b4872a1908f7e6d5c4b3a",
-        "1763690000123456"}) {
+        "2m3s, since 2026-11-21T02:53:00Z", "alive, renewed 5s ago",
+        "6f1c9a0e5d3b4872a1908f7e6d5c4b3a", "1763690000123456"}) {
     CAPTURE(part);
     CHECK(contains(text, part));
   }
@@ -229,42 +230,113 @@ TEST_CASE("a narrow table drops its least important columns") {
   CHECK(table.text(3) == "A\nab\u2026\n");
 }
 
-TEST_CASE("a holder whose renewal is overdue is marked, and called dead only if that is certain") {
-  lock::Holder late = test::holder();
-  late.left = Millis(15'001);
-  CHECK(state_of(test::snapshot({late}, 0)) == LockState::held);
-  late.left = Millis(15'000);
-  LockView view{"x", test::snapshot({late}, 0)};
-  CHECK(contains(lock_details(view, 80),
-                 "expires in 15s; renewal overdue by 5s: the holder may be dead"));
+TEST_CASE("a lease that is renewed shows that its holder is alive, or that it may be dead") {
+  lock::Holder holder = test::holder();
+  auto details = [&] { return lock_details({"x", test::snapshot({holder}, 0)}, 120); };
+  CHECK(contains(details(), "  lease    alive, renewed 5s ago\n"));
+  holder.left = Millis(15'001);
+  CHECK(contains(details(), "  lease    alive, renewed "));
+  CHECK_FALSE(contains(holder_phrase(holder), "alive"));
+  holder.left = Millis(15'000);
+  CHECK(state_of(test::snapshot({holder}, 0)) == LockState::overdue);
+  CHECK(contains(details(),
+                 "  lease    renewal overdue by 5s: may be dead; expires in 15s unless "
+                 "renewed\n"));
+  CHECK(contains(holder_phrase(holder), " (renewal overdue by 5s: may be dead)"));
+  const LockView view{"x", test::snapshot({holder}, 0)};
   CHECK(contains(status_table({view}, 80), "overdue"));
   CHECK(contains(status_table({view}, 132), "[overdue by 5s] make"));
   CHECK(contains(status_json({view}), "\"overdue_ms\":5000"));
-  lock::Holder patient = late;  // a long lease is renewed every 10 s
+  lock::Holder patient = holder;  // a long lease is renewed every 10 s
   patient.ttl = Millis(600'000);
   patient.left = Millis(585'000);
   CHECK(contains(status_json({{"x", test::snapshot({patient}, 0)}}), "\"overdue_ms\":5000"));
+  Record record = decode_record(holder.record);
+  record.renews = false;
+  holder.record = encode_record(record);
+  CHECK(contains(details(), "(--no-renew)"));
+  CHECK_FALSE(contains(details(), "overdue"));
+}
 
-  auto shown_of = [&](const Record& record) {
-    late.record = encode_record(record);
-    return lock_details({"x", test::snapshot({late}, 0)}, 120);
-  };
-  Record record = own_record();
-  record.processes = own_processes();
-  CHECK(contains(shown_of(record), "may be dead"));
+TEST_CASE("a waiter shows whether the holder lived when the server replied") {
+  const auto name = *lock::LockName::parse("nightly");
+  lock::Queued queued{.position = 1};
+  queued.obstacle = test::holder();
+  // A reply that has become old does not make a renewal overdue.
+  for (const Millis age : {Millis(0), Millis(20'000)}) {
+    CHECK(waiting_text(name, queued, age).ends_with("make deploy (reason: release 7) (alive)"));
+  }
+  auto& holder = std::get<lock::Holder>(*queued.obstacle);
+  holder.left = Millis(15'000);
+  CHECK(waiting_text(name, queued, Millis(0)).ends_with(" (renewal overdue by 5s: may be dead)"));
+  holder.died = true;
+  holder.responsive = lock::Responsive::run;
+  CHECK(waiting_text(name, queued, Millis(5'000))
+            .ends_with("; rlock (pid 4711) has died; processes of its command may still run; the "
+                       "lock is free in 10s"));
+  CHECK(brief_waiting_text(name, queued, Millis(0), {}).ends_with("; the lock is free in 15s"));
+}
+
+TEST_CASE("a holder has died if a later reply still lists it after its process exited") {
   const pid_t ended = fork();
   if (ended == 0) _exit(0);
   REQUIRE(waitpid(ended, nullptr, 0) == ended);
+  Record record = own_record();
+  record.processes = own_processes();
+  lock::Holder holder = test::holder();
+  holder.responsive = lock::Responsive::run;
+  // Returns whether the second of two replies shows that it has died.
+  auto has_died = [&] {
+    DeadHolders dead;
+    holder.record = encode_record(record);
+    holder.died = false;
+    const bool unsure = dead.mark({&holder, 1});
+    CHECK_FALSE(holder.died);
+    CHECK_FALSE(dead.mark({&holder, 1}));
+    CHECK(holder.died == unsure);
+    return holder.died;
+  };
+  CHECK_FALSE(has_died());
   record.pid = ended;
-  CHECK(contains(shown_of(record), "no such process here"));
-  record.processes = "0:0";  // it may live in another container, or on another host of this name
-  CHECK(contains(shown_of(record), "may be dead"));
-  CHECK(contains(shown_of(record), util::format("pid {} of its pid namespace", ended)));
+  CHECK(has_died());
+  holder.responsive = lock::Responsive::no;  // of acquire: the process is that of its steps
+  CHECK_FALSE(has_died());
+  holder.responsive = lock::Responsive::yes;  // its renewer is about to release the lock
+  CHECK_FALSE(has_died());
+  holder.left = Millis(15'000);
+  CHECK(has_died());
+  holder.responsive = lock::Responsive::run;
+  holder.state = lock::HolderState::cooldown;
+  CHECK_FALSE(has_died());
+  holder.state = lock::HolderState::held;
+  record.host = "another";
+  CHECK_FALSE(has_died());
+  record.host = own_record().host;
+  record.processes = "0:0";  // another container, or another boot or host of this name
+  CHECK_FALSE(has_died());
+  CHECK(contains(lock_details({"x", test::snapshot({holder}, 0)}, 120),
+                 util::format("pid {} of its pid namespace", ended)));
   record.processes = "0:4026531836";  // that of another host itself
-  CHECK_FALSE(contains(shown_of(record), "namespace"));
-  record.renews = false;
-  CHECK(contains(shown_of(record), "(--no-renew)"));
-  CHECK_FALSE(contains(shown_of(record), "overdue"));
+  CHECK_FALSE(has_died());
+  CHECK_FALSE(contains(lock_details({"x", test::snapshot({holder}, 0)}, 120), "namespace"));
+}
+
+TEST_CASE("the lock of a holder that has died is free after its lease and its min-hold") {
+  lock::Holder holder = test::holder();
+  holder.responsive = lock::Responsive::run;
+  holder.died = true;
+  CHECK(life_phrase(holder) ==
+        "rlock (pid 4711) has died; processes of its command may still run; the lock is free in "
+        "25s");
+  CHECK(contains(status_table({{"x", test::snapshot({holder}, 0)}}, 200),
+                 "[" + life_phrase(holder) + "] make deploy"));
+  holder.min_hold = Millis(183'000);
+  CHECK(life_phrase(holder).ends_with("; the lock is free in 1m"));
+  holder.entries = 2;
+  CHECK(life_phrase(holder).ends_with("; its lease expires in 25s unless a nested run renews it"));
+  holder.entries = 1;
+  holder.limit = lock::Limit::slots(3);
+  CHECK(life_phrase(holder).ends_with("; its lease expires in 25s"));
 }
 
 TEST_CASE("a wait is reported once after a second, then once a minute") {
@@ -300,10 +372,10 @@ TEST_CASE("the waiting line shows the lock, the position, the holder and the tim
   auto name = *lock::LockName::parse("nightly");
   CHECK(waiting_text(name, queued, Millis(2'000)) ==
         "waiting for \"nightly\", 2nd in line: held by alice@web1 (pid 4711) for 2m5s: make deploy "
-        "(reason: release 7)");
+        "(reason: release 7) (alive)");
   CHECK(waiting_text(name, queued, Millis(2'000), TimeStyle::duration, Millis(250'000)) ==
         "waiting for \"nightly\", 2nd in line: held by alice@web1 (pid 4711) for 2m5s, usually 4m, "
-        "about 2m left: make deploy (reason: release 7)");
+        "about 2m left: make deploy (reason: release 7) (alive)");
   CHECK(brief_waiting_text(name, queued, Millis(2'000), Millis(250'000)) ==
         "waiting for \"nightly\" (2nd): alice@web1, usually 4m, about 2m left");
   CHECK(brief_waiting_text(name, queued, Millis(2'000), std::nullopt).empty());

@@ -185,13 +185,14 @@ Result<Report> acquire(const RunSettings& settings, Session& session, run::Signa
   const int call_off = background_renewer ? background_renewer->fd() : -1;
   auto acquired = run::acquire_lock(plan, session.store(), observer, signals, call_off);
   observer.finish_output();
-  if (const auto* not_acquired = std::get_if<run::RunOutcome>(&acquired)) {
+  if (auto* not_acquired = std::get_if<run::RunOutcome>(&acquired)) {
     const auto* ended = std::get_if<run::WaitSignaled>(not_acquired);
     const bool called_off = ended != nullptr && ended->signal == 0;
     if (called_off && background_renewer) return background_renewer->gone();
     MessageContext context{settings, session};
     context.keeps_place = keep_place(ticket, *not_acquired, verbosity_of(choices));
     context.waited = std::chrono::duration_cast<Millis>(BootClock::now() - environment.now);
+    mark_died(*not_acquired, plan.claim.name, session);
     context.slots = slots_held(*not_acquired, plan.claim.limit, plan.claim.name, session);
     context.blocking_key = blocking_key_hint(*not_acquired, session, plan.claim.name);
     return report_not_acquired(*not_acquired, context, verbosity_of(choices));

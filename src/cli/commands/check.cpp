@@ -95,13 +95,11 @@ Findings findings_of(const CheckSettings& settings, const lock::Snapshot& lock) 
     }
   }
   for (const lock::Holder& holder : lock.holders) {
-    const auto late = overdue(holder);
-    if (!late) continue;
-    const Record record = decode_record(holder.record);
-    const std::string who = who_text(record);
-    findings.add(lesser, util::format("the renewal{}{} is overdue by {}: the holder {}",
-                                      who.empty() ? "" : " by ", who, util::format_duration(*late),
-                                      is_gone(record) ? "is dead" : "may be dead"));
+    const Life life = life_of(holder);
+    if (life != Life::died && life != Life::overdue) continue;
+    findings.add(lesser, util::format("held by {}: {}",
+                                      process_phrase(decode_record(holder.record), holder.owner),
+                                      life_phrase(holder)));
   }
   longer(lesser, "held for", longest_hold(lock), settings.max_held);
   if (!closed) {

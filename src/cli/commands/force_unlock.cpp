@@ -92,7 +92,7 @@ Result<std::vector<lock::Holder>> find_targets(const ForceSettings& settings, Se
 }
 
 // The effect of breaking a lock on its holder, the worst last.
-enum class Effect { cooldown_only, notified, unsupervised, not_notified, external };
+enum class Effect { cooldown_only, notified, died, unsupervised, not_notified, external };
 
 // The question before, and the text after the lock was freed immediately.
 struct EffectRow {
@@ -103,6 +103,8 @@ constexpr EffectRow kEffects[] = {
     {"the lock is only in its cool-down", ""},
     {"its holder will be asked to stop its command",
      "; the holder was asked to stop its command, which may overlap with the next one"},
+    {"its processes cannot be stopped any more and may overlap with the next holder",
+     "; processes of its command may still run and overlap with the next one"},
     {"rlock cannot stop its steps, which may overlap with the next holder",
      "; rlock cannot stop its steps, which may overlap with the next holder"},
     {"its holder is not notified and may overlap with the next one",
@@ -117,6 +119,7 @@ const EffectRow& row_of(Effect effect) {
 Effect effect_on(const lock::Holder& holder, redis::Format format) {
   if (format != redis::Format::native) return Effect::external;
   if (holder.state == lock::HolderState::cooldown) return Effect::cooldown_only;
+  if (holder.died) return Effect::died;
   switch (holder.responsive) {
     case lock::Responsive::run:
       return Effect::notified;
@@ -139,6 +142,9 @@ std::string effect_text(Effect effect, lock::ForceWhen when) {
     return "rlock cannot stop its steps: the next holder waits until their process exits or the "
            "lease expires";
   }
+  if (effect == Effect::died && when != lock::ForceWhen::now) {
+    return "rlock has died and cannot confirm this: the next holder waits until the lease expires";
+  }
   if (effect == Effect::notified && when == lock::ForceWhen::now) {
     return "this frees the lock immediately: unless its holder's host is dead, two commands may "
            "overlap";
@@ -160,6 +166,15 @@ Status confirm_break(const ForceSettings& settings, const std::vector<lock::Hold
   const Effect effect = worst_effect(shown, session.format());
   return confirm(util::format("rlock: {}. Break it? [y/N] ", effect_text(effect, settings.when)),
                  "break " + in_quotes(settings.name.text()));
+}
+
+// The reply to a call does not show whether the holders that it broke have died.
+void mark_died(std::vector<lock::Holder>& broken, const std::vector<lock::Holder>& shown) {
+  for (lock::Holder& holder : broken) {
+    holder.died = std::any_of(shown.begin(), shown.end(), [&](const lock::Holder& other) {
+      return other.died && other.owner == holder.owner;
+    });
+  }
 }
 
 // If a reply was lost, the repeated call does not report again whom it broke; they are as they were
@@ -188,7 +203,10 @@ Result<lock::ForceReply> force_together(const ForceSettings& settings,
     auto reply = session.change([&](auto& inspector) { return inspector.force_unlock(call); });
     if (reply && std::holds_alternative<lock::RetryNow>(*reply)) continue;
     auto* forced = reply ? std::get_if<lock::Forced>(&*reply) : nullptr;
-    if (forced != nullptr) add_broken_before(*forced, shown);
+    if (forced != nullptr) {
+      add_broken_before(*forced, shown);
+      mark_died(forced->broken, shown);
+    }
     return reply;
   }
   return Error{
@@ -230,6 +248,11 @@ std::string break_result(const lock::Holder& holder, const lock::Forced& forced,
   const auto& unconfirmed = forced.unconfirmed;
   const Effect effect = effect_on(holder, format);
   if (std::find(unconfirmed.begin(), unconfirmed.end(), holder.owner) != unconfirmed.end()) {
+    if (effect == Effect::died) {
+      return "rlock cannot confirm that its command has stopped; if none of its processes runs, "
+             "use "
+             "--now to free the lock immediately";
+    }
     return util::format(
         "{} or in {}, when the lease expires; if the holder's host is dead, use --now to free the "
         "lock immediately",

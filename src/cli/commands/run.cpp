@@ -196,6 +196,7 @@ int run_under_lock(const RunSettings& settings, Session& session, run::Signals& 
     find_new_holder(*lease, claim, observer, session);
   }
   context.keeps_place = keep_place(ticket, outcome, verbosity);
+  mark_died(outcome, name, session);
   context.slots = slots_held(outcome, claim.limit, name, session);
   context.blocking_key = blocking_key_hint(outcome, session, name);
   const RunExit run_exit = to_exit(outcome, context);

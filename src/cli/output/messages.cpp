@@ -4,6 +4,7 @@
 #include <ctime>
 
 #include "cli/output/record.hpp"
+#include "cli/output/view.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
 
@@ -42,6 +43,20 @@ std::string usual_phrase(const lock::Holder& holder, TimeStyle style, std::optio
   const std::string text = ", usually " + util::format_rough_duration(*usual);
   if (style == TimeStyle::start || holder.held >= *usual) return text;
   return util::format("{}, about {} left", text, util::format_rough_duration(*usual - holder.held));
+}
+
+// When the lock of a holder that has died is free, at the latest.
+std::string end_phrase(const lock::Holder& holder) {
+  if (!holder.left) return "its lease does not expire";
+  if (holder.entries > 1) {
+    return util::format("its lease expires in {} unless a nested run renews it",
+                        util::format_duration(*holder.left));
+  }
+  if (holder.limit != lock::Limit::exclusive()) {
+    return "its lease expires in " + util::format_duration(*holder.left);
+  }
+  return "the lock is free in " +
+         util::format_duration(std::max(*holder.left, holder.min_hold - holder.held));
 }
 
 // `, with the KEY "v17"`, `, for day 2026-11-21`; empty for --once-within, which has no name.
@@ -115,8 +130,9 @@ std::string closure_phrase(const lock::Closure& closure) {
                       by.reason && !by.reason->empty() ? ": " + clipped(*by.reason, 200) : "");
 }
 
-std::string holder_phrase(const lock::Holder& holder, TimeStyle style,
-                          std::optional<Millis> usual) {
+std::string holder_phrase(const lock::Holder& seen, TimeStyle style, std::optional<Millis> usual,
+                          Millis age) {
+  const auto holder = std::get<lock::Holder>(aged(seen, age));
   if (holder.state == lock::HolderState::cooldown) {
     return "in its cool-down (--min-hold) for another " +
            util::format_duration(holder.left.value_or(Millis(0)));
@@ -128,10 +144,32 @@ std::string holder_phrase(const lock::Holder& holder, TimeStyle style,
   if (record.reason) text += util::format(" (reason: {})", clipped(*record.reason, 200));
   if (record.ending) text += util::format(" (ending, {})", clipped(*record.ending, 200));
   if (holder.state == lock::HolderState::revoked) text += " (broken by an operator, ending)";
+  if (holder.died) return util::format("{}; {}", text, life_phrase(holder));
+  if (life_of(seen) == Life::overdue) text += util::format(" ({})", life_phrase(seen));
   return text;
 }
 
+std::string death_phrase(const lock::Holder& holder) {
+  const std::string pid = std::to_string(decode_record(holder.record).pid.value_or(0));
+  return holder.responsive == lock::Responsive::run
+             ? util::format("rlock (pid {}) has died; processes of its command may still run", pid)
+             : util::format("process {} and the rlock that renewed its lease have exited", pid);
+}
+
+std::string life_phrase(const lock::Holder& holder) {
+  const Life life = life_of(holder);
+  if (life == Life::died) return util::format("{}; {}", death_phrase(holder), end_phrase(holder));
+  if (life == Life::overdue) {
+    return util::format("renewal overdue by {}: may be dead",
+                        util::format_duration(*overdue(holder)));
+  }
+  if (life == Life::unknown) return {};
+  return util::format("alive, renewed {} ago",
+                      util::format_duration(std::max(Millis(0), holder.ttl - *holder.left)));
+}
+
 std::string brief_holder_phrase(const lock::Holder& holder, std::optional<Millis> usual) {
+  if (holder.died) return life_phrase(holder);
   const std::string expected = usual_phrase(holder, TimeStyle::duration, usual);
   return expected.empty() ? expected
                           : holder_name(decode_record(holder.record), holder.owner) + expected;
@@ -143,10 +181,10 @@ std::string needs_phrase(const lock::NewerRules& needs) {
 }
 
 std::string obstacle_phrase(const std::optional<lock::Obstacle>& obstacle, TimeStyle style,
-                            std::optional<Millis> usual) {
+                            std::optional<Millis> usual, Millis age) {
   if (!obstacle) return "held by another client";
   const lock::Holder* holder = lock::holder_in(obstacle);
-  return holder != nullptr ? holder_phrase(*holder, style, usual)
+  return holder != nullptr ? holder_phrase(*holder, style, usual, age)
                            : closure_phrase(std::get<lock::Closure>(*obstacle));
 }
 

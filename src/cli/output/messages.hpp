@@ -27,9 +27,16 @@ enum class TimeStyle { duration, start };
 
 // `held by alice@web1 (pid 4711) for 2m3s: make deploy (reason: release 7)`, or `for 2m3s, since
 // 2026-…Z`. With `usual`, how long runs usually take: `… for 2m3s, usually 4m, about 2m left: make
-// deploy`.
-std::string holder_phrase(const lock::Holder& holder, TimeStyle style = TimeStyle::start,
-                          std::optional<Millis> usual = {});
+// deploy`. With life_phrase(), unless the holder is alive. `age`: of the server's reply.
+std::string holder_phrase(const lock::Holder& seen, TimeStyle style = TimeStyle::start,
+                          std::optional<Millis> usual = {}, Millis age = Millis(0));
+
+// `rlock (pid 4711) has died; processes of its command may still run`, of a holder with Holder::died.
+std::string death_phrase(const lock::Holder& holder);
+
+// What shows whether the holder lives: `alive, renewed 4s ago`, `renewal overdue by 8s: may be dead`,
+// or death_phrase() and `; the lock is free in 43s`. Empty if nothing renews the lease.
+std::string life_phrase(const lock::Holder& holder);
 
 // `closed until 2026-11-23T16:00:00Z by ann@ops1: database upgrade`
 std::string closure_phrase(const lock::Closure& closure);
@@ -39,12 +46,14 @@ std::string needs_phrase(const lock::NewerRules& needs);
 
 // A holder_phrase() or a closure_phrase(); `held by another client` if the obstacle is unknown.
 std::string obstacle_phrase(const std::optional<lock::Obstacle>& obstacle,
-                            TimeStyle style = TimeStyle::start, std::optional<Millis> usual = {});
+                            TimeStyle style = TimeStyle::start, std::optional<Millis> usual = {},
+                            Millis age = Millis(0));
 
 // `, by alice@web1`, from a record; empty if it names no one.
 std::string by_phrase(std::string_view record);
 
-// `alice@web1, usually 4m, about 2m left`; empty if the expected end is unknown.
+// `alice@web1, usually 4m, about 2m left`, or the life_phrase() of a holder that has died; empty if
+// the expected end is unknown.
 std::string brief_holder_phrase(const lock::Holder& holder, std::optional<Millis> usual);
 
 // `by bob@web2 (owner 6f1c…, since 2026-11-21T02:53:00Z)`

@@ -154,6 +154,12 @@ std::string user_name() {
   return std::to_string(geteuid());
 }
 
+std::optional<std::string> host_name() {
+  char host[256] = {};
+  if (gethostname(host, sizeof host - 1) != 0) return std::nullopt;
+  return util::to_utf8(host);
+}
+
 }  // namespace
 
 std::string encode_record(const Record& record) {
@@ -236,8 +242,7 @@ std::optional<LocalTime> parse_local_time(std::string_view text) {
 
 Record own_record() {
   Record record;
-  char host[256] = {};
-  if (gethostname(host, sizeof host - 1) == 0) record.host = util::to_utf8(host);
+  record.host = host_name();
   record.user = util::to_utf8(user_name());
   record.pid = getpid();
   return record;
@@ -260,8 +265,9 @@ std::string pid_and_place(const Record& record) {
 }
 
 bool is_gone(const Record& record) {
-  if (!record.pid || !record.processes || record.processes != own_processes()) return false;
-  if (record.host != own_record().host) return false;
+  static const auto kOwn = own_processes();  // a listing may have thousands of records
+  if (!record.pid || !record.processes || record.processes != kOwn) return false;
+  if (record.host != host_name()) return false;
   return kill(static_cast<pid_t>(*record.pid), 0) != 0 && errno == ESRCH;
 }
 

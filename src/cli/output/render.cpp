@@ -44,9 +44,8 @@ std::string remark(const lock::Holder& holder) {
   if (holder.state == lock::HolderState::cooldown) {
     return util::format("[free in {}] ", left_text(holder));
   }
-  if (auto late = overdue(holder)) {
-    return util::format("[overdue by {}{}] ", util::format_duration(*late),
-                        is_gone(decode_record(holder.record)) ? ", no such process here" : "");
+  if (life_of(holder) == Life::overdue) {
+    return util::format("[overdue by {}] ", util::format_duration(*overdue(holder)));
   }
   return holder.responsive == lock::Responsive::no ? "[not renewed] " : "";
 }
@@ -84,16 +83,15 @@ std::string own_mode(const lock::Holder& holder) {
 }
 
 std::string lease_text(const lock::Holder& holder) {
+  if (holder.died) return life_phrase(holder);
   if (!holder.left) return "does not expire";
   const std::string text = "expires in " + left_text(holder);
   if (holder.responsive == lock::Responsive::no) return text + "; only rlock renew extends it";
   const Record record = decode_record(holder.record);
   if (!record.renews) return text + "; rlock stops the command before that (--no-renew)";
-  if (auto late = overdue(holder)) {
-    return util::format(
-        "{}; renewal overdue by {}: {}", text, util::format_duration(*late),
-        is_gone(record) ? "the holder is dead: no such process here" : "the holder may be dead");
-  }
+  const std::string life = life_phrase(holder);
+  if (life_of(holder) == Life::overdue) return util::format("{}; {} unless renewed", life, text);
+  if (!life.empty()) return life;
   return holder.state == lock::HolderState::revoked ? text : text + " unless renewed";
 }
 
@@ -156,8 +154,10 @@ std::string zone_remark(const Record& record, Zones zones) {
 
 // The command, after a remark on the operator who broke its lock.
 std::string command_of(const lock::Run& run, const Record& record, Zones zones) {
-  const std::string command =
-      zone_remark(record, zones) + place_remark(record) + record.command.value_or("");
+  const bool exited = run.how == "expired" && is_gone(record);
+  const std::string command = (exited ? "[no such process here] " : "") +
+                              zone_remark(record, zones) + place_remark(record) +
+                              record.command.value_or("");
   if (run.note.empty()) return command;
   const std::string by = note_text(run.note);
   return util::format("[{} {}] {}", run.how == "forced" ? "broken" : "cool-down broken",
@@ -344,6 +344,7 @@ LockCells lock_cells(const LockView& lock) {
     const lock::Holder& holder = snapshot.holders.front();
     record = decode_record(holder.record);
     if (holder.since.ms != 0) cells.held = holder.held;
+    if (holder.died) cells.death = util::format("[{}] ", life_phrase(holder));
     cells.remark += remark(holder);
     if (record.ending && state_of(snapshot) == LockState::held) cells.state = "ending";
   }
@@ -366,7 +367,7 @@ std::string status_table(const std::vector<LockView>& locks, size_t width) {
     const LockCells cells = lock_cells(lock);
     table.add({cells.name, cells.state, cells.who, cells.pid,
                cells.held ? util::format_duration(*cells.held) : "-", cells.waiting,
-               cells.needs + cells.deadlock + cells.remark + cells.command});
+               cells.needs + cells.deadlock + cells.death + cells.remark + cells.command});
   }
   return table.text(width);
 }

@@ -17,9 +17,9 @@ struct LockCells {
   std::string name, state, who = "-", pid = "-";  // `+2` behind `who`: further holders
   std::optional<Millis> held{};
   std::string waiting = "-";  // the number of waiters, if the format has a queue
-  // Remarks in front of the command: rules of a newer rlock, a deadlock, and what the state does
-  // not say.
-  std::string needs{}, deadlock{}, remark{};
+  // Remarks in front of the command: rules of a newer rlock, a deadlock, a holder that has died,
+  // and what the state does not say.
+  std::string needs{}, deadlock{}, death{}, remark{};
   std::string command{};  // with the reason, if one was given
 };
 LockCells lock_cells(const LockView& lock);

@@ -64,6 +64,15 @@ std::optional<Millis> overdue(const lock::Holder& holder) {
   return late;
 }
 
+Life life_of(const lock::Holder& holder) {
+  if (holder.died) return Life::died;
+  if (overdue(holder)) return Life::overdue;
+  const bool renews = holder.state == HolderState::held && holder.ttl > Millis(0) && holder.left &&
+                      holder.responsive != lock::Responsive::no &&
+                      decode_record(holder.record).renews;
+  return renews ? Life::alive : Life::unknown;
+}
+
 bool is_closed(const lock::Snapshot& snapshot) {
   return snapshot.closure &&
          2 * (snapshot.closure->servers + snapshot.silent.size()) > snapshot.servers;

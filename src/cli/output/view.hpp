@@ -19,6 +19,10 @@ enum class LockState { free, closed, held, overdue, cooldown, broken };
 // normal on a busy host.
 std::optional<Millis> overdue(const lock::Holder& holder);
 
+// Whether the process that renews a lease lives; unknown if no process renews it, or not yet.
+enum class Life { unknown, alive, overdue, died };
+Life life_of(const lock::Holder& holder);
+
 // Whether the lock is closed at a majority of its servers, counting those that did not answer.
 bool is_closed(const lock::Snapshot& snapshot);
 

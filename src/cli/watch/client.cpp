@@ -116,6 +116,7 @@ std::optional<Change> WatchModel::see(const std::string& name, LockView lock, Ti
   WatchedLock& watched = found->second;
   const bool first = !watched.lock;
   watched.at = asked_at;
+  if (lock.snapshot) watched.dead_holders.mark(lock.snapshot->holders);
   if (!is_idle(lock)) {
     watched.free_since.reset();
   } else if (first && !watched.named) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/output/dead_holders.hpp"
 #include "cli/output/json.hpp"
 #include "lock/inspector.hpp"
 
@@ -21,6 +22,7 @@ struct WatchedLock {
   std::optional<TimePoint> free_since{};     // when it was first found free
   std::optional<Millis> usual{};             // the median of its successful runs
   std::optional<lock::Token> usual_token{};  // the run for which `usual` was read
+  DeadHolders dead_holders{};
 };
 
 class WatchModel {

@@ -166,7 +166,7 @@ LockCells cells_of(const LockView& lock) {
 // How much longer the present run will probably take. Negative beyond the usual time, nullopt if
 // that is unknown.
 std::optional<Millis> expected_left(const WatchedLock& watched, const lock::Holder& holder) {
-  if (!watched.usual || holder.since.ms == 0) return std::nullopt;
+  if (!watched.usual || holder.since.ms == 0 || holder.died) return std::nullopt;
   return *watched.usual - holder.held;
 }
 
@@ -185,8 +185,9 @@ std::string expected_end(const WatchedLock& watched) {
 
 LineStyle style_of(const WatchedLock& watched, const FrameInput& input) {
   if (watched.name.text() == input.cursor.selected) return LineStyle::selected;
-  const std::string state = cells_of(*watched.lock).state;
-  if (state == "error" || state == "broken" || !watched.lock->deadlock.empty())
+  const LockCells cells = cells_of(*watched.lock);
+  const std::string& state = cells.state;
+  if (state == "error" || state == "broken" || !cells.deadlock.empty() || !cells.death.empty())
     return LineStyle::alarm;
   return state == "free" || input.state.outage ? LineStyle::faint : LineStyle::plain;
 }
@@ -257,7 +258,7 @@ void add_table(Lines& lines, const FrameInput& input,
     const LockCells cells = cells_of(*locks[i]->lock);
     table.add({cells.name, cells.state, cells.who, cells.held ? seconds(*cells.held) : "-",
                expected_end(*locks[i]), cells.waiting, seconds(since(locks[i]->at, input.now)),
-               cells.needs + cells.deadlock + cells.command});
+               cells.needs + cells.deadlock + cells.death + cells.command});
   }
   const size_t margin = 2;
   const auto texts = table.lines(input.columns - margin);

@@ -141,6 +141,7 @@ lock::Holder holder_of(Item item) {
   holder.record = item["record"].text();
   holder.ttl = std::max(Millis(0), span_of(item["ttl"]));
   holder.slot = item["slot"].count();
+  holder.min_hold = std::max(Millis(0), span_of(item["min_hold"]));
   holder.needs = newer_rules(item["needs"].text());
   return holder;
 }

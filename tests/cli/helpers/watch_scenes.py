@@ -53,6 +53,20 @@ def live_change():
     assert screen.raw.endswith(b"\x1b[?7h\x1b[?25h\x1b[?1049l"), screen.raw[-80:]
 
 
+def dead_holder():
+    """A holder lives, and then its rlock is killed: the table and the details say so."""
+    with subprocess.Popen(["rlock", "run", "-t", "10m", "deploy", "--", "sleep", "1000"]) as holder:
+        screen = watch(columns=200)
+        screen.until(lambda: "held" in line_of(screen, "deploy"))
+        assert "died" not in screen.text(), screen.text()
+        holder.kill()
+    screen.until(f"[rlock (pid {holder.pid}) has died; processes of its command may still run; the lock is free in ")
+    screen.type("\r")
+    screen.until(f"lease    rlock (pid {holder.pid}) has died")
+    screen.type("q")
+    assert screen.status() == 0
+
+
 def resize():
     """The table follows the size of the terminal, and its lines always fit."""
     for i in range(30):
