@@ -208,7 +208,7 @@ asked_once() {
   eventually grep -q '^READY=1; STATUS="job" was done by ' reports
   [ "$(jq -r .event log)" = "done" ] || fail "$(cat log)"
   work -q --once v1
-  shows 0 "2 done" -- rlock history job
+  shows 0 "2 found it done" -- rlock history job
   [ "$(rlock history --json job | jq -c '.skips | [.count, .done]')" = "[2,2]" ]
 }
 

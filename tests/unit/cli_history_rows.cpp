@@ -1,6 +1,7 @@
 #include "cli/output/view.hpp"
 
 #include <cstdint>
+#include <sstream>
 
 #include <doctest/doctest.h>
 
@@ -131,6 +132,24 @@ TEST_CASE("skipped runs that found their work done, or were superseded, are name
   some.superseded = 2;
   History history = to_history("x", {all, ended("released", "exit:0"), some}, 20);
   const std::string table = history_table(history, NameColumn::hidden, 100);
-  CHECK(table.find("3 done  ") != std::string::npos);
+  CHECK(table.find("  -     3 found it done  -           make test") != std::string::npos);
   CHECK(table.find("[2 superseded] [1 found it done] make test") != std::string::npos);
+}
+
+TEST_CASE("a closure is shown until the lock was opened, or was closed anew") {
+  auto closing = [](int64_t at, int64_t until) {
+    return lock::Closing{{kSince + at}, {until == 0 ? 0 : kSince + until}, {}};
+  };
+  const History history = to_history("x",
+                                     {closing(700'000, 760'000), closing(604'000, 0),
+                                      closing(600'000, 4'200'000), closing(60'000, 3'660'000)},
+                                     20);
+  const std::string table = history_table(history, NameColumn::hidden, 80);
+  std::istringstream lines(table);
+  std::vector<std::string> shown;
+  for (std::string line; std::getline(lines, line);) shown.push_back(line.substr(22, 12));
+  CHECK(shown == std::vector<std::string>{"FOR  END    ", "1m   closed ", "-    opened ",
+                                          "4s   closed ", "9m   closed "});
+  const History two = {{"a", {}, {}, closing(0, 60'000)}, {"b", {}, {}, closing(10'000, 0)}};
+  CHECK(history_table(two, NameColumn::shown, 80).find("  1m   closed") != std::string::npos);
 }

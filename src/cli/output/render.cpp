@@ -180,7 +180,7 @@ Cells run_cells(const lock::Run& run, Zones zones) {
 }
 
 // Shows the last of the skipped runs for all of them. For the reader, runs that found their work
-// done are not skips.
+// done are not skips, and their host and time are not those of the work.
 Cells skip_cells(const lock::Skips& skips, Zones zones) {
   const Record record = decode_record(skips.record);
   const bool all_done = skips.done == skips.count;
@@ -188,12 +188,12 @@ Cells skip_cells(const lock::Skips& skips, Zones zones) {
   if (skips.superseded > 0) remarks = util::format("[{} superseded] ", skips.superseded);
   if (skips.done > 0 && !all_done) remarks += util::format("[{} found it done] ", skips.done);
   return {
-      time_or_dash(skips.first), skips.count > 1 ? span(skips.first, skips.last) : "-",
+      time_or_dash(skips.first), skips.count > 1 && !all_done ? span(skips.first, skips.last) : "-",
       util::format("{} {}", skips.count,
-                   all_done           ? "done"
+                   all_done           ? "found it done"
                    : skips.count == 1 ? "skip"
                                       : "skips"),
-      who_or_dash(record),
+      all_done ? "-" : who_or_dash(record),
       remarks + zone_remark(record, zones) + place_remark(record) + record.command.value_or("")};
 }
 
@@ -462,7 +462,7 @@ std::string queue_table(std::span<const QueueView> queues, NameColumn name_colum
 
 std::string history_table(const History& lines, NameColumn name_column, size_t width) {
   std::vector<Table::Column> columns{
-      {"START", 20, 20}, {"FOR", 7}, {"END", 12}, {"WHO", 20}, {"COMMAND"}};
+      {"START", 20, 20}, {"FOR", 7}, {"END", 16}, {"WHO", 20}, {"COMMAND"}};
   if (name_column == NameColumn::shown) columns.insert(columns.begin() + 1, {"NAME", 24});
   Table table(columns);
   const Zones zones = zones_in(lines);

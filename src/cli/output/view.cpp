@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -33,6 +34,19 @@ void sort_by_start(History& lines) {
   std::stable_sort(lines.begin(), lines.end(), [](const HistoryLine& a, const HistoryLine& b) {
     return start_of(a) > start_of(b);
   });
+}
+
+// Lets each closing end when its lock was opened, or closed anew. `rows`: newest first.
+void end_closings(History& rows) {
+  std::map<std::string, lock::ServerTime> later;
+  for (HistoryLine& row : rows) {
+    if (!row.closing) continue;
+    const auto [next, is_last] = later.try_emplace(row.name, row.closing->at);
+    if (!is_last && row.closing->until.ms != 0) {
+      row.closing->until.ms = std::min(row.closing->until.ms, next->second.ms);
+    }
+    next->second = row.closing->at;
+  }
 }
 
 // Adds the skips of an older row, which a closure separates from these.
@@ -224,6 +238,7 @@ History by_start(const History& lines) {
     if (line.closing) rows.push_back(line);
   }
   sort_by_start(rows);
+  end_closings(rows);
   return rows;
 }
 

@@ -109,7 +109,8 @@ using History = std::vector<HistoryLine>;
 // At most `most` runs from `rows`, which the server sends newest first; the closings last.
 History to_history(const std::string& name, const lock::HistoryRows& rows, uint64_t most);
 
-// One row for each run and for its skips, sorted by start, newest first.
+// One row for each run and for its skips, sorted by start, newest first. A closing ends when its
+// lock was opened.
 History by_start(const History& lines);
 
 // Sorts newest first and keeps `most` runs.
