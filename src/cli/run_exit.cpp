@@ -339,10 +339,11 @@ class EndText {
   // `"nightly" failed on web4: exit 3 after 12m`
   std::string failure_report(const run::RunEnd& end) const {
     const auto* exited = std::get_if<run::Exited>(&end.end);
-    return util::format("{} failed on {}: {} {} after {}", in_quotes(context_.name()),
+    return util::format("{} failed on {}: {} after {}", in_quotes(context_.name()),
                         util::printable(own_record().host.value_or("this host")),
-                        exited != nullptr ? "exit" : "signal",
-                        exited != nullptr ? exited->code : std::get<run::Signaled>(end.end).signal,
+                        exited != nullptr
+                            ? util::format("exit {}", exited->code)
+                            : util::signal_name(std::get<run::Signaled>(end.end).signal),
                         util::format_duration(context_.ran));
   }
 

@@ -12,6 +12,7 @@
 #include "cli/output/view.hpp"
 #include "lock/poller.hpp"
 #include "util/duration.hpp"
+#include "util/process.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
@@ -522,10 +523,10 @@ void RunObserver::unheeded(const run::Unheeded& unheeded) {
   }
   const bool hint = command > 0 && unheeded.kill_in != Millis(0);
   if (hint) next += util::format(". To stop it now: kill -KILL {}", command);
-  report(util::format("{}: {} still running {} after rlock passed on signal {}; {}",
+  report(util::format("{}: {} still running {} after rlock passed on {}; {}",
                       in_quotes(name_.text()),
                       command > 0 ? "the command is" : "processes of the command are",
-                      util::format_duration(unheeded.after), unheeded.signal, next),
+                      util::format_duration(unheeded.after), util::signal_name(unheeded.signal), next),
          Weight::warning);
 }
 

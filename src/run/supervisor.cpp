@@ -44,7 +44,7 @@ std::string_view to_string(EndCause cause) {
 std::string describe(const CommandEnd& end) {
   const auto* exited = std::get_if<Exited>(&end);
   return exited != nullptr ? util::format("exit {}", exited->code)
-                           : util::format("signal {}", std::get<Signaled>(end).signal);
+                           : util::signal_name(std::get<Signaled>(end).signal);
 }
 
 // Watches the command, its guard and the renewal thread.
@@ -375,7 +375,7 @@ class Supervisor {
       const std::string kill =
           command > 0 ? util::format("; to kill it: kill -KILL {}", command) : "";
       renewer_.set_record(plan_.record_ending(
-          util::format("still running after signal {}{}", requests_.first(), kill)));
+          util::format("still running after {}{}", util::signal_name(requests_.first()), kill)));
     }
     std::optional<Millis> kill_in;
     if (plan_.stop_after) kill_in = *plan_.stop_after - after;

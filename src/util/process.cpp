@@ -309,6 +309,11 @@ bool ask_guards_for_exemption() noexcept {
   return !look_at(1).guard;
 }
 
+std::string signal_name(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name != nullptr ? name : util::format("signal {}", signal);
+}
+
 std::string killed_by(int signal) {
   const char* name = sigabbrev_np(signal);
   return util::format("killed by signal {}{}", signal,

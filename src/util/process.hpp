@@ -170,6 +170,9 @@ class ProcessHandle {
   std::optional<uint64_t> born_;  // if /proc shows the process
 };
 
+// `TERM`, as a shell and `kill -l` name it; `signal 35` for a signal without a name.
+std::string signal_name(int signal);
+
 // `killed by signal 9 (SIGKILL)`
 std::string killed_by(int signal);
 

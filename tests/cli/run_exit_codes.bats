@@ -107,9 +107,9 @@ load helpers/helpers
   run -3 --separate-stderr rlock run -q --report nightly -- sh -c 'exit 3'
   says "\"nightly\" failed on $(hostname): exit 3 after "
   run -143 --separate-stderr rlock run -q --report nightly -- sh -c 'kill $$'
-  says "\"nightly\" failed on $(hostname): signal 15 after "
+  says "\"nightly\" failed on $(hostname): TERM after "
   run -137 --separate-stderr rlock run -q --report nightly -- sh -c 'kill -KILL $$'
-  says "\"nightly\" failed on $(hostname): signal 9 after "
+  says "\"nightly\" failed on $(hostname): KILL after "
   quietly rlock run --report nightly -- true
   run -3 --separate-stderr rlock run nightly -- sh -c 'exit 3'
   silent

@@ -133,7 +133,7 @@ class Cancel(Trees):
         send(holder.pid, signal.SIGTERM)
         self.assert_ends(holder, -signal.SIGKILL)
         holder.family.await_end()
-        self.assertIn('"stop": the command is still running 300ms after rlock passed on signal 15; rlock kills it (--stop-after)\n', read("errors"))
+        self.assertIn('"stop": the command is still running 300ms after rlock passed on TERM; rlock kills it (--stop-after)\n', read("errors"))
         self.assertEqual(self.runs("stop")[0]["signal"], signal.SIGKILL)
         self.assert_nothing_left("stop")
 
@@ -152,9 +152,9 @@ class Cancel(Trees):
                                "-k", "200ms", stderr=errors)
         send(holder.pid, signal.SIGTERM)
         command = int(read("command"))
-        until(lambda: "the command is still running 1s after rlock passed on signal 15" in (text := read("errors"))
+        until(lambda: "the command is still running 1s after rlock passed on TERM" in (text := read("errors"))
               and text.endswith(f"kill -KILL {command}\n"), "the line")
-        until(lambda: "ending, still running after signal 15; to kill it: kill -KILL "
+        until(lambda: "ending, still running after TERM; to kill it: kill -KILL "
               in self.run_program([RLOCK, "status", "ignored"]).stdout, "the state")
         send(holder.pid, signal.SIGTERM)
         self.assertIsNone(holder.poll())
@@ -170,7 +170,7 @@ class Cancel(Trees):
                                "-k", "200ms", stderr=errors)
         until(lambda: stat_of(int(read("command"))) is None, "the command's end")
         send(holder.pid, signal.SIGTERM)
-        until(lambda: "processes of the command are still running 1s after rlock passed on signal 15" in read("errors"), "the line")
+        until(lambda: "processes of the command are still running 1s after rlock passed on TERM" in read("errors"), "the line")
         send(int(read("worker")), signal.SIGKILL)
         self.assert_ends(holder, 0)
 

@@ -91,7 +91,7 @@ Findings findings_of(const CheckSettings& settings, const lock::Snapshot& lock) 
     } else {
       findings.add(
           lesser, util::format("{}: {}", several ? runs + ", most recently" : "the last run failed",
-                               result_text(last.result)));
+                               result_text(last)));
     }
   }
   for (const lock::Holder& holder : lock.holders) {

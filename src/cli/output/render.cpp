@@ -6,6 +6,7 @@
 #include "cli/output/table.hpp"
 #include "lock/timing.hpp"
 #include "util/duration.hpp"
+#include "util/process.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
@@ -122,7 +123,7 @@ std::string end_text(const lock::Run& run) {
   HistoryEnd end = end_of(run);
   if (end.how != "released") return end.how;
   if (end.exit_code) return util::format("exit {}", *end.exit_code);
-  if (end.signal) return util::format("signal {}", *end.signal);
+  if (end.signal) return util::signal_name(*end.signal);
   return end.how;
 }
 
@@ -291,7 +292,7 @@ void add_last_ends(Details& details, const lock::Snapshot& snapshot) {
   details.add(
       "failure",
       util::format("{}, {}{}{}", age_and_time(last.at, snapshot.now),
-                   last.result == "expired" ? died_text(last) : result_text(last.result),
+                   last.result == "expired" ? died_text(last) : result_text(last),
                    by_phrase(last.record), times > 1 ? util::format(", {} in a row", times) : ""));
 }
 

@@ -8,6 +8,7 @@
 
 #include "cli/output/record.hpp"
 #include "lock/timing.hpp"
+#include "util/process.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
@@ -36,14 +37,17 @@ void sort_by_start(History& lines) {
   });
 }
 
-// Lets each closing end when its lock was opened, or closed anew. `rows`: newest first.
+// Lets each closing end when its lock was opened, or closed anew. The client chose the planned end
+// some milliseconds before the server noted the start, so that two hours would be shown as 1h59m.
+// `rows`: newest first.
 void end_closings(History& rows) {
   std::map<std::string, lock::ServerTime> later;
   for (HistoryLine& row : rows) {
     if (!row.closing) continue;
     const auto [next, is_last] = later.try_emplace(row.name, row.closing->at);
-    if (!is_last && row.closing->until.ms != 0) {
-      row.closing->until.ms = std::min(row.closing->until.ms, next->second.ms);
+    if (row.closing->until.ms != 0) {
+      row.closing->until.ms += 500;
+      if (!is_last) row.closing->until.ms = std::min(row.closing->until.ms, next->second.ms);
     }
     next->second = row.closing->at;
   }
@@ -267,11 +271,10 @@ HistoryEnd end_of(const lock::Failure& failure) {
           number_after("signal:", failure.result)};
 }
 
-std::string result_text(std::string result) {
-  result = shown_end(std::move(result));
-  const size_t colon = result.find(':');
-  if (colon != result.npos) result[colon] = ' ';
-  return result;
+std::string result_text(const lock::Failure& failure) {
+  const HistoryEnd end = end_of(failure);
+  if (end.exit_code) return util::format("exit {}", *end.exit_code);
+  return end.signal ? util::signal_name(*end.signal) : end.how;
 }
 
 std::optional<Millis> usual_duration(const lock::HistoryRows& rows, size_t least) {

@@ -126,8 +126,8 @@ struct HistoryEnd {
 HistoryEnd end_of(const lock::Run& run);
 HistoryEnd end_of(const lock::Failure& failure);
 
-// `exit 7` for `exit:7`: the result of a run, for people.
-std::string result_text(std::string result);
+// `exit 7`, `TERM`, `max-run`: the result of a run, for people.
+std::string result_text(const lock::Failure& failure);
 
 // The median duration of the successful runs; nullopt if there are fewer than `least`.
 std::optional<Millis> usual_duration(const lock::HistoryRows& rows, size_t least = 1);
