@@ -421,8 +421,7 @@ class EndText {
   }
 
   std::string held_text(const std::optional<lock::Obstacle>& obstacle) const {
-    return context_.slots + (context_.slots.empty() ? "" : ", one of them ") +
-           obstacle_phrase(obstacle);
+    return context_.slots.empty() ? obstacle_phrase(obstacle) : context_.slots;
   }
 
   // The text for a run that --max-queue kept out of the queue.
@@ -447,10 +446,23 @@ std::string slots_text(const lock::Snapshot& lock, lock::Limit own) {
   if (own.mode() != lock::Mode::slots || !theirs || theirs->mode() != lock::Mode::slots) return {};
   const uint64_t all = std::min(own.value(), theirs->value());
   if (lock.live_holders < all) return {};
-  return util::format("{} of {} slots are held{}", lock.live_holders, all,
-                      own == *theirs ? ""
-                                     : util::format(" (this run allows {}, a holder {})",
-                                                    own.value(), theirs->value()));
+  uint64_t cooling = 0;
+  Millis first = Millis::max();
+  for (const lock::Holder& holder : lock.holders) {
+    if (holder.state != lock::HolderState::cooldown) continue;
+    ++cooling;
+    first = std::min(first, holder.left.value_or(first));
+  }
+  const std::string limits = own == *theirs ? ""
+                                            : util::format(" (this run allows {}, a holder {})",
+                                                           own.value(), theirs->value());
+  if (cooling == 0)
+    return util::format("{} of {} slots are held{}", lock.live_holders, all, limits);
+  const std::string cools = cooling == lock.live_holders ? "in their"
+                            : cooling == 1               ? "held, one of them in its"
+                                           : util::format("held, {} of them in their", cooling);
+  return util::format("{} of {} slots are {} cool-down (--min-hold){}; the first is free in {}",
+                      lock.live_holders, all, cools, limits, util::format_duration(first));
 }
 
 std::optional<lock::Obstacle> obstacle_of(const run::RunOutcome& outcome) {
@@ -488,7 +500,12 @@ std::string slots_held(const run::RunOutcome& outcome, lock::Limit own, const lo
   lock::SystemPoller poller;
   const auto seen = lock::finish(poller, inspector->inspect({name}), poller.now() + kTimeout,
                                  inspector->server());
-  return seen ? slots_text(*seen, own) : "";
+  if (!seen) return {};
+  const std::string text = slots_text(*seen, own);
+  const bool cools = std::any_of(seen->holders.begin(), seen->holders.end(), [](const auto& one) {
+    return one.state == lock::HolderState::cooldown;
+  });
+  return text.empty() || cools ? text : text + ", one of them " + obstacle_phrase(obstacle);
 }
 
 std::string unlocked_warning(const Error& error, const MessageContext& context) {

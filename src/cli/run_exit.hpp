@@ -16,7 +16,7 @@ struct MessageContext {
   const Session& session;
   Millis waited{0};
   Millis ran{0};
-  std::string slots{};  // `2 of 2 slots are held`, for a busy lock with slots
+  std::string slots{};  // slots_held() of a busy lock with slots
   std::string
       blocking_key{};     // a key that prevents every run from acquiring the lock: `; the key …`
   bool unlocked = false;  // --fail-open: no server answered
@@ -46,10 +46,12 @@ std::optional<lock::Obstacle> obstacle_of(const run::RunOutcome& outcome);
 // Marks the holder that kept a run from the lock if it has died. Asks the server.
 void mark_died(run::RunOutcome& outcome, const lock::LockName& name, const Session& session);
 
-// How many slots are held, and why there are no more, if the lock is busy according to `outcome`:
-// of different limits the smallest one applies. Asks the server.
+// `2 of 2 slots are held, one of them held by …`, and why there are no more, if the lock is busy
+// according to `outcome`: of different limits the smallest one applies. Asks the server.
 std::string slots_held(const run::RunOutcome& outcome, lock::Limit own, const lock::LockName& name,
                        const Session& session);
+// `2 of 2 slots are held`, or `2 of 2 slots are in their cool-down (--min-hold); the first is free
+// in 59m`. Empty if a slot is free.
 std::string slots_text(const lock::Snapshot& lock, lock::Limit own);
 
 // Why rlock starts a command without the lock.

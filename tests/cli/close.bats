@@ -154,6 +154,23 @@ closed() { rlock status --json "$1" | jq -e '.locks[0].closed' >/dev/null; }
   run -0 rlock run -n prod-a -- true
 }
 
+@test "with a pattern, the locks that were as asked before share a line" {
+  for name in shop-a shop-b shop-c; do rlock run "$name" -- true; done
+  rlock close -q shop-a --until "$(date -ud '+1 hour' +%FT%TZ)"
+  until=$(date -ud '+2 hours' +%FT%TZ)
+  run -0 rlock close 'shop-*' --until "$until"
+  [[ $output != *already* ]] || fail "$output"
+  run -0 rlock close 'shop-*' --until "$until"
+  [ "$output" = '3 locks were already closed until then
+3 locks were closed; a lock that is first used later is open' ] || fail "$output"
+  rlock open -q shop-a shop-b
+  run -0 rlock open 'shop-*'
+  [ "$output" = 'opened "shop-c"
+2 locks were already open' ] || fail "$output"
+  run -0 rlock open shop-a
+  [ "$output" = '"shop-a" is already open' ] || fail "$output"
+}
+
 @test "--until takes a time of day, a date, and UTC" {
   TZ=UTC-2 rlock close -q one --until "$(TZ=UTC-2 date -d '+90 minutes' +%H:%M)"
   left() { rlock status --json "$1" | jq '.locks[0].closed.left_ms / 60000 | floor'; }

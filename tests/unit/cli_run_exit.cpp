@@ -84,6 +84,18 @@ TEST_CASE("a full lock with slots says how many are held, and whose limit applie
   CHECK(full({2, 2}, 2) == "2 of 2 slots are held");
   CHECK(full({3, 3}, 3).empty());
   CHECK(slots_text(test::snapshot({test::holder()}, 0), lock::Limit::slots(2)).empty());
+  std::vector<lock::Holder> holders(2, test::holder());
+  auto cool = [&](size_t one, int64_t left) {
+    holders[one].state = lock::HolderState::cooldown;
+    holders[one].left = Millis(left);
+    return slots_text(test::snapshot(holders, 0), lock::Limit::slots(2));
+  };
+  for (lock::Holder& holder : holders) holder.limit = lock::Limit::slots(2);
+  CHECK(cool(0, 3'600'000) ==
+        "2 of 2 slots are held, one of them in its cool-down (--min-hold); the first is free in "
+        "1h");
+  CHECK(cool(1, 3'540'000) ==
+        "2 of 2 slots are in their cool-down (--min-hold); the first is free in 59m");
 }
 
 TEST_CASE(

@@ -1,5 +1,6 @@
 // `rlock close` and `rlock open`.
 #include <algorithm>
+#include <cstdlib>
 
 #include "cli/commands/commands.hpp"
 #include "cli/near_name.hpp"
@@ -200,24 +201,51 @@ std::string closed_text(const ClosureResult& result) {
   return text;
 }
 
+// Whether the lock was as the user wants it: open, or closed until the same time, to the second.
+bool is_unchanged(const ClosureResult& result) {
+  const auto &before = result.before.closure, &after = result.after.closure;
+  if (!before || !after) return !before && !after;
+  return std::abs(before->until.ms - after->until.ms) < 1000;
+}
+
+// With a pattern, the locks that were as asked before share this line. Empty if there is none.
+std::string summary_of(size_t unchanged, const char* state) {
+  if (unchanged == 0) return {};
+  return util::format("{} already {}\n",
+                      unchanged == 1 ? "1 lock was" : util::format("{} locks were", unchanged),
+                      state);
+}
+
 std::string closed_text(const std::vector<ClosureResult>& results, const Selection& locks) {
   std::string text;
-  size_t closed = 0;
+  size_t closed = 0, unchanged = 0;
   for (const ClosureResult& result : results) {
     if (result.error) continue;
     ++closed;
-    text += closed_text(result);
+    const bool idle = runs_of(result.after).empty() && result.after.live_waiters == 0;
+    if (!locks.patterns.empty() && result.before.closure && is_unchanged(result) && idle) {
+      ++unchanged;
+    } else {
+      text += closed_text(result);
+    }
   }
   if (locks.patterns.empty()) return text;
-  return util::format("{}{} closed; a lock that is first used later is open\n", text,
+  return util::format("{}{}{} closed; a lock that is first used later is open\n", text,
+                      summary_of(unchanged, "closed until then"),
                       closed == 1 ? "1 lock was" : util::format("{} locks were", closed));
 }
 
-std::string opened_text(const std::vector<ClosureResult>& results) {
+std::string opened_text(const std::vector<ClosureResult>& results, const Selection& locks) {
   std::string text;
+  size_t unchanged = 0;
   for (const ClosureResult& result : results) {
     if (result.error) continue;
     const std::string name = in_quotes(result.name.text());
+    const bool quiet = !locks.patterns.empty() && result.after.silent.empty();
+    if (quiet && is_unchanged(result)) {
+      ++unchanged;
+      continue;
+    }
     text += result.before.closure ? util::format("opened {}\n", name)
                                   : util::format("{} is already open\n", name);
     // If the lock was closed on a silent server, it still is.
@@ -225,6 +253,7 @@ std::string opened_text(const std::vector<ClosureResult>& results) {
       text += util::format("  no answer from {}\n", util::printable(silent.server));
     }
   }
+  text += summary_of(unchanged, "open");
   return text.empty() ? "no lock was opened\n" : text;
 }
 
@@ -320,7 +349,7 @@ Result<Report> open_command(const Invocation& invocation) {
       report_unknown_name(session, result.name, invocation.choices);
     }
   }
-  return report_of(results, opened_text(results));
+  return report_of(results, opened_text(results, settings.locks));
 }
 
 }  // namespace rlock::cli
