@@ -120,6 +120,13 @@ TEST_CASE("passwords and tokens in URLs of the command line are not shown") {
   CHECK(shown("https://h/?old_password=canary&new_password=canary") ==
         "'https://h/?old_password=***&new_password=***'");
   CHECK(shown("https://" + std::string(5'000, 'c') + "@h") == "'https://***@h'");
+  CHECK(command_text({"dump", "--password=canary nary", "x"}) == "dump '--password=***' x");
+  CHECK(shown("dump --password=canary --all") == "'dump --password=*** --all'");
+  CHECK(shown("dump --password=\"ca nary\" --all") == "'dump --password=*** --all'");
+  CHECK(shown("Authorization: Bearer canary") == "'Authorization: Bearer ***'");
+  CHECK(shown("curl -H \"Authorization: bearer canary\" h") ==
+        "'curl -H \"Authorization: bearer ***\" h'");
+  CHECK(shown(std::string(190, 'x') + " --password=canary").find("canary") == std::string::npos);
   CHECK(shown(std::string(190, 'x') + "://:canary@h").find("canary") == std::string::npos);
 }
 

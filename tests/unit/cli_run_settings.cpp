@@ -2,7 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
+
 #include "cli/options/options.hpp"
+#include "cli/output/record.hpp"
 #include "run/requests.hpp"
 #include "unit/cli_config.hpp"
 #include "unit/cli_fixture.hpp"
@@ -37,6 +40,37 @@ TEST_CASE("the defaults are the documented ones") {
   CHECK(run_with({"-t", "6s"}).plan.kill_after == Millis(1'000));
   CHECK(run_with({"--stop-after", "20s"}).plan.stop_after == Millis(20'000));
   CHECK_FALSE(run_with({"--stop-after", "0"}).plan.stop_after);
+}
+
+TEST_CASE("the reason of a CI job is its address, unless the caller gives one or hides the command") {
+  using Variables = std::map<std::string, std::string>;
+  auto reason = [](const Variables& variables, const test::Words& options = {}) {
+    static Variables present;  // a Getenv is a plain function
+    present = variables;
+    auto got = run_settings(test::run_call(options), [](const char* name) -> const char* {
+      const auto found = present.find(name);
+      return found == present.end() ? nullptr : found->second.c_str();
+    });
+    if (!got) FAIL(got.error().text);
+    return decode_record(got->plan.claim.record).reason;
+  };
+  const std::string gitlab = "https://gitlab.example.com/shop/web/-/jobs/812";
+  CHECK_FALSE(reason({}));
+  CHECK(reason({{"CI_JOB_URL", gitlab}}) == gitlab);
+  CHECK(reason({{"BUILD_URL", "http://jenkins:8080/job/web/7/"}}) == "http://jenkins:8080/job/web/7/");
+  Variables github{{"GITHUB_SERVER_URL", "https://github.com"}, {"GITHUB_REPOSITORY", "shop/web"}};
+  CHECK_FALSE(reason(github));
+  github["GITHUB_RUN_ID"] = "99";
+  CHECK(reason(github) == "https://github.com/shop/web/actions/runs/99");
+  CHECK(reason({{"CI_JOB_URL", gitlab}}, {"--reason", "release 7"}) == "release 7");
+  CHECK(reason({{"CI_JOB_URL", gitlab}}, {"--reason", ""}) == "");
+  CHECK_FALSE(reason({{"CI_JOB_URL", gitlab}}, {"--hide-command"}));
+  CHECK(reason({{"BUILD_URL", "https://me:secret@ci/job/7?token=x#y"}}) == "https://ci/job/7");
+  for (const std::string& bad : {std::string("ftp://ci/7"), std::string("https://"),
+                                 std::string("https://ci/a b"), std::string("https://ci/\x1b[2J"),
+                                 "https://ci/" + std::string(200, 'x')}) {
+    CHECK_FALSE(reason({{"CI_JOB_URL", bad}}));
+  }
 }
 
 TEST_CASE("the texts of --ttl and --no-renew state what its default, and 5m, survive") {

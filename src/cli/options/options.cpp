@@ -272,7 +272,8 @@ constexpr OptionRow kOptions[] = {
             kRun | kAcquire, {.group = Group::output, .in_file = true}),
      "do not store the command line",
      "For a command whose arguments others must not see. Without this option, status shows its "
-     "first 200 bytes to them. rlock still stores host, user and pid."},
+     "first 200 bytes to them, without the passwords and bearer tokens that rlock recognises. "
+     "rlock still stores host, user and pid."},
     {option(Opt::renew_while, "renew-while", "PID", "A BLOCK OF A SCRIPT", kAcquire,
             {.group = Group::lease, .common = true, .least = 1, .most = INT32_MAX}),
      "renew the lease in the background while the process PID lives, then release the lock",
@@ -384,7 +385,8 @@ constexpr OptionRow kOptions[] = {
             {.group = Group::output, .common = true, .in_file = true, .demand = Demand::free}),
      "free text shown to others in status, queue and messages",
      "Say why the lock is held: give the name of a release or the number of a ticket, for example. "
-     "TEXT must not contain a secret."},
+     "TEXT must not contain a secret. Without this option the reason in a CI job is the address of "
+     "the job; an empty TEXT, or --hide-command, leaves it out."},
 
     // ---- which server, how to reach it, what to print ----
 

@@ -143,6 +143,27 @@ std::string without_passwords(std::string_view text, size_t most) {
   return out;
 }
 
+// Masks the value of --password=, and the token after `Bearer`, up to the end of their word in the
+// text of a shell. An argument that begins with --password= contains nothing else.
+std::string without_secrets(std::string_view text) {
+  constexpr std::string_view kLabels[] = {"--password=", "Bearer ", "bearer "};
+  std::string out;
+  while (true) {
+    size_t value = text.npos;
+    for (const std::string_view label : kLabels) {
+      const size_t at = text.find(label);
+      if (at != text.npos) value = std::min(value, at + label.size());
+    }
+    if (value == text.npos) return out + std::string(text);
+    const bool whole = out.empty() && value == kLabels[0].size() && text.starts_with(kLabels[0]);
+    out += std::string(text.substr(0, value)) + "***";
+    text.remove_prefix(value);
+    const bool quoted = text.starts_with('\'') || text.starts_with('"');
+    const size_t end = quoted ? text.find(text.front(), 1) : text.find_first_of(" \t\n'\"");
+    text.remove_prefix(whole || end == text.npos ? text.size() : end + (quoted ? 1 : 0));
+  }
+}
+
 // The name of the effective user: from /etc/passwd, else $LOGNAME or $USER, else the number.
 std::string user_name() {
   std::string name = util::name_in_passwd(geteuid());
@@ -294,8 +315,9 @@ std::string command_text(const std::vector<std::string>& argv) {
   for (const std::string& word : argv) {
     if (!text.empty()) text += ' ';
     // The text is shortened below, so this does not copy a megabyte to keep 200 bytes.
-    std::string safe = without_passwords(word, kLongestCommand + 1);
-    text += util::shell_quoted(std::string_view(safe).substr(0, kLongestCommand + 1));
+    const std::string safe = without_passwords(word, kLongestCommand + 1);
+    text +=
+        util::shell_quoted(without_secrets(std::string_view(safe).substr(0, kLongestCommand + 1)));
     if (text.size() > kLongestCommand) break;
   }
   return cut_at_character(util::to_utf8(text), kLongestCommand);

@@ -367,6 +367,32 @@ Result<std::optional<std::string>> once_key_choice(const Choices& choices) {
   return key;
 }
 
+// The address of the CI job, whose host and command say nothing: without what may be a secret, a
+// user's name and a query. nullopt outside a CI job, and for an address that is none or is too
+// long.
+std::optional<std::string> job_address(Getenv getenv) {
+  constexpr size_t kLongest = 200;
+  auto value = [&](const char* variable) {
+    const char* text = getenv(variable);
+    return std::string(text == nullptr ? "" : text);
+  };
+  std::string url = value("CI_JOB_URL");
+  if (url.empty()) url = value("BUILD_URL");
+  const std::string server = value("GITHUB_SERVER_URL"), repository = value("GITHUB_REPOSITORY"),
+                    id = value("GITHUB_RUN_ID");
+  if (url.empty() && !server.empty() && !repository.empty() && !id.empty()) {
+    url = util::format("{}/{}/actions/runs/{}", server, repository, id);
+  }
+  const size_t scheme = url.find("://");
+  if (!url.starts_with("http://") && !url.starts_with("https://")) return std::nullopt;
+  url.erase(std::min(url.find_first_of("?#"), url.size()));
+  const size_t host = scheme + 3;
+  if (const size_t at = url.rfind('@'); at != url.npos && at > host) url.erase(host, at + 1 - host);
+  const bool plain =
+      std::all_of(url.begin(), url.end(), [](char c) { return c > ' ' && c < '\x7f'; });
+  return plain && url.size() > host && url.size() <= kLongest ? std::optional(url) : std::nullopt;
+}
+
 Record holder_record(pid_t pid, const std::vector<std::string>& argv, const Choices& choices,
                      Getenv getenv) {
   Record record = own_record();
@@ -374,7 +400,11 @@ Record holder_record(pid_t pid, const std::vector<std::string>& argv, const Choi
   record.processes = own_processes();
   record.renews = !choices.has(Opt::no_renew);
   if (!choices.has(Opt::hide_command)) record.command = command_text(argv);
-  if (auto reason = choices.last(Opt::reason)) record.reason = util::to_utf8(*reason);
+  if (auto reason = choices.last(Opt::reason)) {
+    record.reason = util::to_utf8(*reason);
+  } else if (!choices.has(Opt::hide_command)) {
+    record.reason = job_address(getenv);
+  }
   record.urgent = urgent_choice(choices);
   record.supersede = choices.number(Opt::supersede);
   if (const char* trace = getenv("TRACEPARENT")) record.traceparent = parse_traceparent(trace);
