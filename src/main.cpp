@@ -7,6 +7,7 @@
 #include "cli/options/help.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/json.hpp"
+#include "cli/output/messages.hpp"
 #include "cli/output/render.hpp"
 #include "cli/settings/connect.hpp"
 #include "cli/settings/resolve.hpp"
@@ -112,6 +113,8 @@ int run_program(int argc, char** argv) {
   try {
     const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
     hide_passwords({argv, static_cast<size_t>(argc)});
+    // Messages and listings have one zone, so that their times can be compared.
+    if (is_terminal(STDOUT_FILENO) && is_terminal(STDERR_FILENO)) show_times_in(Zone::local);
     return dispatch(words);
   } catch (const std::exception& error) {
     print_message(std::string("internal error: ") + error.what() +

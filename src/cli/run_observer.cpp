@@ -428,7 +428,7 @@ void RunObserver::report_event(run::Event event) {
 void RunObserver::print_or_queue(std::string_view message, Weight weight) {
   const bool dated = verbosity_ == Verbosity::verbose;
   std::string line =
-      message_line((dated ? utc_time(wall_clock()) + " " : "").append(message), weight);
+      message_line((dated ? time_text(wall_clock()) + " " : "").append(message), weight);
   if (writer_) return writer_->append(std::move(line));
   lines_->print(line);
 }
@@ -523,11 +523,11 @@ void RunObserver::unheeded(const run::Unheeded& unheeded) {
   }
   const bool hint = command > 0 && unheeded.kill_in != Millis(0);
   if (hint) next += util::format(". To stop it now: kill -KILL {}", command);
-  report(util::format("{}: {} still running {} after rlock passed on {}; {}",
-                      in_quotes(name_.text()),
-                      command > 0 ? "the command is" : "processes of the command are",
-                      util::format_duration(unheeded.after), util::signal_name(unheeded.signal), next),
-         Weight::warning);
+  report(
+      util::format("{}: {} still running {} after rlock passed on {}; {}", in_quotes(name_.text()),
+                   command > 0 ? "the command is" : "processes of the command are",
+                   util::format_duration(unheeded.after), util::signal_name(unheeded.signal), next),
+      Weight::warning);
 }
 
 void RunObserver::still_releasing() {

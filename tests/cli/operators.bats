@@ -43,6 +43,21 @@ rfc3339='^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$'
   grep -qF "$name " shown || fail "$(cat shown)"
 }
 
+@test "times on a terminal are those of this host, with their offset, and elsewhere in UTC" {
+  needs_terminal
+  rlock run dated -- true
+  utc='20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z'
+  for call in 'rlock status dated' 'rlock history dated'; do
+    TZ=XYZ-5:30 start in_terminal.py sh -c "$call" >shown
+    ends_with 0 $!
+    grep -qE '20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\+05:30' shown || fail "$(cat shown)"
+    TZ=XYZ-5:30 start in_terminal.py sh -c "$call 2>/dev/null" >shown
+    ends_with 0 $!
+    grep -qE "$utc" shown || fail "$(cat shown)"
+    TZ=XYZ-5:30 $call | grep -qE "$utc"
+  done
+}
+
 @test "a NAME with * or ? is a pattern, and status prints a table of the matches" {
   reset_server
   rlock run team-1/deploy -- true

@@ -14,16 +14,16 @@ using namespace rlock::cli;
 namespace {
 
 // Sets the time zone for as long as it lives.
-class Zone {
+class HostZone {
  public:
-  explicit Zone(const char* name) {
+  explicit HostZone(const char* name) {
     const char* before = std::getenv("TZ");
     if (before != nullptr) before_ = before;
     setenv("TZ", name, 1);
   }
-  Zone(const Zone&) = delete;
-  Zone& operator=(const Zone&) = delete;
-  ~Zone() {
+  HostZone(const HostZone&) = delete;
+  HostZone& operator=(const HostZone&) = delete;
+  ~HostZone() {
     if (before_) {
       setenv("TZ", before_->c_str(), 1);
     } else {
@@ -63,23 +63,23 @@ std::string period_text(const char* word, time_t now) {
 TEST_CASE("a day begins at midnight of the host") {
   const time_t evening = kSpring - 2 * kHour;  // 2026-03-28, 22:59:59 UTC
   {
-    const Zone zone("UTC0");
+    const HostZone zone("UTC0");
     CHECK(period_text("day", evening) == "day:2026-03-28");
     CHECK(period_text("day", evening + kHour + 1) == "day:2026-03-29");
   }
   {
-    const Zone zone(kBerlin);
+    const HostZone zone(kBerlin);
     CHECK(period_text("day", evening) == "day:2026-03-28");
     CHECK(period_text("day", evening + 1) == "day:2026-03-29");
   }
-  const Zone zone(kKiritimati);
+  const HostZone zone(kKiritimati);
   CHECK(period_text("day", evening) == "day:2026-03-29");
   CHECK(period_text("month", kSpring + 2 * kDay) == "month:2026-03");
   CHECK(period_text("month", kSpring + 2 * kDay + 10 * kHour) == "month:2026-04");
 }
 
 TEST_CASE("a day of 25 hours is one day, and one of 23 hours is one") {
-  const Zone zone(kBerlin);
+  const HostZone zone(kBerlin);
   const time_t autumn_begins = kAutumn + 1 - 3 * kHour;  // 2026-10-25, 00:00 local time
   CHECK(period_text("day", autumn_begins - 1) == "day:2026-10-24");
   CHECK(period_text("day", autumn_begins) == "day:2026-10-25");
@@ -91,7 +91,7 @@ TEST_CASE("a day of 25 hours is one day, and one of 23 hours is one") {
 }
 
 TEST_CASE("summer time repeats no hour and no minute, and skips none") {
-  const Zone zone(kBerlin);
+  const HostZone zone(kBerlin);
   CHECK(period_text("hour", kAutumn) == "hour:2026-10-25T00Z");
   CHECK(period_text("hour", kAutumn + 1) == "hour:2026-10-25T01Z");
   CHECK(period_text("minute", kAutumn) == "minute:2026-10-25T00:59Z");
@@ -99,7 +99,7 @@ TEST_CASE("summer time repeats no hour and no minute, and skips none") {
 }
 
 TEST_CASE("a week is that of ISO 8601, from Monday, and belongs to the year of its Thursday") {
-  const Zone zone("UTC0");
+  const HostZone zone("UTC0");
   const time_t sunday = kSpring + 12 * kHour;
   CHECK(period_text("week", sunday) == "week:2026-W13");
   CHECK(period_text("week", sunday + kDay) == "week:2026-W14");
@@ -109,7 +109,7 @@ TEST_CASE("a week is that of ISO 8601, from Monday, and belongs to the year of i
 }
 
 TEST_CASE("a part of a day begins at midnight in UTC, whatever the time zone") {
-  const Zone zone("XYZ-5:45");
+  const HostZone zone("XYZ-5:45");
   CHECK(period_text("15m", kSpring) == "15m:2026-03-29T00:45Z");
   CHECK(period_text("15m", kSpring + 1) == "15m:2026-03-29T01:00Z");
   CHECK(period_text("6h", kSpring) == "6h:2026-03-29T00:00Z");
@@ -127,13 +127,13 @@ TEST_CASE("hosts in one time zone agree across both changes of the clock, and ot
   auto warning = [&](time_t asked, const char* there, const char* here) {
     lock::AlreadyDone done;
     {
-      const Zone zone(there);
+      const HostZone zone(there);
       Record record;
       record.host = "web3";
       record.asked = local_time(asked);
       done.record = encode_record(record);
     }
-    const Zone zone(here);
+    const HostZone zone(here);
     return zone_warning(done, day);
   };
   for (time_t change : {kSpring + 1, kAutumn + 1}) {
@@ -154,7 +154,7 @@ TEST_CASE("hosts in one time zone agree across both changes of the clock, and ot
 
 TEST_CASE("a local time is read as it was written") {
   for (const char* name : {"UTC0", kBerlin, kKiritimati, "<-03:30>3:30"}) {
-    const Zone zone(name);
+    const HostZone zone(name);
     const auto read = parse_local_time(local_time(kSpring));
     REQUIRE(read);
     CHECK(read->seconds == kSpring);
@@ -166,7 +166,7 @@ TEST_CASE("a local time is read as it was written") {
 
 TEST_CASE("--once, --once-per and --once-within give key, period and distance") {
   using namespace std::chrono_literals;
-  const Zone zone(kBerlin);
+  const HostZone zone(kBerlin);
   CHECK(once_with({"--once", "v 1=%"}) == lock::Once{lock::OnceKind::key, "v 1=%", {}, {}});
   CHECK(once_with({"--once-per", "day"}) ==
         lock::Once{lock::OnceKind::period, "day:2026-03-29", Millis(25h), {}});

@@ -189,7 +189,7 @@ TEST_CASE("work that was done before is a success of its own, and says whose") {
   RunExit got = to_exit(done, once);
   CHECK(got.code == 0);
   CHECK(got.severity == run::Severity::notice);
-  CHECK(got.message == "\"nightly\" was done by web3 40m ago, at " + utc_time(at) +
+  CHECK(got.message == "\"nightly\" was done by web3 40m ago, at " + time_text(at) +
                            " (took 4m10s), with the KEY \"v17\"");
   once.settings.waiting.codes = {.done = 9, .failures = 7};
   CHECK(to_exit(lock::AlreadyDone{}, once).code == 9);

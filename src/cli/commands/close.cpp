@@ -185,7 +185,7 @@ std::string closed_text(const ClosureResult& result) {
   const lock::Snapshot& lock = result.after;
   std::string text = util::format("{} {}", result.before.closure ? "closed again:" : "closed",
                                   in_quotes(result.name.text()));
-  if (lock.closure) text += " until " + utc_time(lock.closure->until);
+  if (lock.closure) text += " until " + time_text(lock.closure->until);
   if (lock.closure && lock.servers > 1) {
     text += util::format(", on {} of {} servers", lock.closure->servers, lock.servers);
     if (an_outage_opens(lock)) text += "; an outage of one of them opens the lock";

@@ -17,6 +17,11 @@ std::string clipped(std::string_view text, size_t width) {
   return util::shortened(util::printable(text), width);
 }
 
+Zone& shown_zone() {
+  static Zone zone = Zone::utc;
+  return zone;
+}
+
 // `alice@web1`; the owner id if the record has neither user nor host.
 std::string holder_name(const Record& record, const std::string& owner) {
   std::string who = util::shortened(who_text(record), 60);
@@ -31,7 +36,7 @@ std::string pid_phrase(const Record& record) {
 std::string time_phrase(const lock::Holder& holder, TimeStyle style) {
   if (holder.since.ms == 0) return {};
   const std::string text = " for " + util::format_duration(holder.held);
-  const std::string since = utc_time(holder.since);
+  const std::string since = time_text(holder.since);
   return style == TimeStyle::duration || since.empty() ? text : text + ", since " + since;
 }
 
@@ -70,19 +75,24 @@ std::string work_phrase(const lock::Once& once) {
 
 }  // namespace
 
-std::string utc_time(lock::ServerTime time) {
-  return util::format_utc(time.ms / 1000);
+void show_times_in(Zone zone) {
+  shown_zone() = zone;
+}
+
+std::string time_text(lock::ServerTime time) {
+  const std::string text = util::format_utc(time.ms / 1000);
+  return text.empty() || shown_zone() == Zone::utc ? text : local_time(time.ms / 1000);
 }
 
 std::string rfc3339(lock::ServerTime time) {
-  std::string text = utc_time(time);
+  std::string text = util::format_utc(time.ms / 1000);
   if (text.empty()) return text;
   text.pop_back();
   return util::format("{}.{:03}Z", text, time.ms % 1000);
 }
 
 std::string age_and_time(lock::ServerTime time, lock::ServerTime now) {
-  const std::string at = utc_time(time);
+  const std::string at = time_text(time);
   if (at.empty()) return at;
   if (now.ms <= 0) return "at " + at;
   const Millis age{now.ms - time.ms};
@@ -125,7 +135,7 @@ std::string in_seconds(Millis time) {
 std::string closure_phrase(const lock::Closure& closure) {
   const Record by = decode_record(closure.record);
   const std::string who = who_text(by);
-  return util::format("closed until {}{}{}", utc_time(closure.until),
+  return util::format("closed until {}{}{}", time_text(closure.until),
                       who.empty() ? "" : " by " + util::shortened(who, 60),
                       by.reason && !by.reason->empty() ? ": " + clipped(*by.reason, 200) : "");
 }
@@ -192,7 +202,7 @@ std::string taker_phrase(const lock::Holder& holder) {
   const Record record = decode_record(holder.record);
   const std::string name = holder_name(record, holder.owner);
   if (who_text(record).empty()) return "by " + name;
-  const std::string since = utc_time(holder.since);
+  const std::string since = time_text(holder.since);
   return util::format("by {} (owner {}{}{})", name, clipped(holder.owner, 40),
                       since.empty() ? "" : ", since ", since);
 }
@@ -239,7 +249,7 @@ std::string newer_phrase(const lock::Superseded& newer, lock::ServerTime now) {
   const Record record = decode_record(newer.record);
   const std::string who = util::shortened(who_text(record), 60);
   const auto number = newer.number ? newer.number : record.supersede;
-  const std::string granted = age_and_time(newer.granted, now), waits = utc_time(newer.since);
+  const std::string granted = age_and_time(newer.granted, now), waits = time_text(newer.since);
   return util::format("{}{}{}{}", number ? util::format("number {} of ", *number) : "",
                       who.empty() ? "a newer run" : who, pid_phrase(record),
                       !granted.empty() ? ", which was granted the lock " + granted

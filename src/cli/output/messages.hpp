@@ -31,11 +31,12 @@ enum class TimeStyle { duration, start };
 std::string holder_phrase(const lock::Holder& seen, TimeStyle style = TimeStyle::start,
                           std::optional<Millis> usual = {}, Millis age = Millis(0));
 
-// `rlock (pid 4711) has died; processes of its command may still run`, of a holder with Holder::died.
+// `rlock (pid 4711) has died; processes of its command may still run`, of a holder with
+// Holder::died.
 std::string death_phrase(const lock::Holder& holder);
 
-// What shows whether the holder lives: `alive, renewed 4s ago`, `renewal overdue by 8s: may be dead`,
-// or death_phrase() and `; the lock is free in 43s`. Empty if nothing renews the lease.
+// What shows whether the holder lives: `alive, renewed 4s ago`, `renewal overdue by 8s: may be
+// dead`, or death_phrase() and `; the lock is free in 43s`. Empty if nothing renews the lease.
 std::string life_phrase(const lock::Holder& holder);
 
 // `closed until 2026-11-23T16:00:00Z by ann@ops1: database upgrade`
@@ -79,14 +80,19 @@ std::string newer_phrase(const lock::Superseded& newer, lock::ServerTime now);
 // How a lease was lost: `it was taken by …`, `it was broken by bob@ops: host is gone`.
 std::string lost_phrase(const lock::Lost& lost);
 
-// rlock shows every time in UTC. All functions return an empty text for 0 (unknown) and for years
-// outside 1970-9999, which only a broken or hostile server sends.
+// The zone of the times that people see: UTC, unless they read on a terminal.
+enum class Zone { utc, local };
+void show_times_in(Zone zone);
+
+// Both functions return an empty text for 0 (unknown) and for years outside 1970-9999, which only a
+// broken or hostile server sends.
 
 // For programs, in RFC 3339 with milliseconds: `2026-11-21T02:53:00.123Z`.
 std::string rfc3339(lock::ServerTime time);
 
-// For people, rounded down to the second: `2026-11-21T02:53:00Z`.
-std::string utc_time(lock::ServerTime time);
+// For people, rounded down to the second: `2026-11-21T02:53:00Z`, or on a terminal
+// `2026-11-21T03:53:00+01:00`.
+std::string time_text(lock::ServerTime time);
 
 // `1.500`, for a time that is not negative.
 std::string in_seconds(Millis time);

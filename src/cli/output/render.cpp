@@ -104,7 +104,7 @@ std::string mode_text(const lock::Snapshot& snapshot) {
 }
 
 std::string time_or_dash(lock::ServerTime time) {
-  const std::string text = utc_time(time);
+  const std::string text = time_text(time);
   return text.empty() ? "-" : text;
 }
 
@@ -201,11 +201,7 @@ Cells skip_cells(const lock::Skips& skips, Zones zones) {
 Cells closing_cells(const lock::Closing& closing) {
   const Record by = decode_record(closing.record);
   const bool opened = closing.until.ms == 0;
-  // The client chose the end some milliseconds before the server noted the start, so that two hours
-  // would be shown as 1h59m.
-  auto end = closing.until;
-  end.ms += 500;
-  return {time_or_dash(closing.at), opened ? "-" : span(closing.at, end),
+  return {time_or_dash(closing.at), opened ? "-" : span(closing.at, closing.until),
           opened ? "opened" : "closed", who_or_dash(by), by.reason.value_or("")};
 }
 
@@ -375,7 +371,7 @@ std::string status_table(const std::vector<LockView>& locks, size_t width) {
 
 std::string holder_details(const lock::Holder& holder, size_t width) {
   const Record record = decode_record(holder.record);
-  const std::string since = utc_time(holder.since);
+  const std::string since = time_text(holder.since);
   const bool cooling = holder.state == lock::HolderState::cooldown;
   Details details(width);
   details.add(cooling ? "last run" : "held by", holder_text(record));
@@ -462,8 +458,9 @@ std::string queue_table(std::span<const QueueView> queues, NameColumn name_colum
 }
 
 std::string history_table(const History& lines, NameColumn name_column, size_t width) {
+  const size_t time_width = time_text({1000}).size();
   std::vector<Table::Column> columns{
-      {"START", 20, 20}, {"FOR", 7}, {"END", 16}, {"WHO", 20}, {"COMMAND"}};
+      {"START", time_width, time_width}, {"FOR", 7}, {"END", 16}, {"WHO", 20}, {"COMMAND"}};
   if (name_column == NameColumn::shown) columns.insert(columns.begin() + 1, {"NAME", 24});
   Table table(columns);
   const Zones zones = zones_in(lines);
