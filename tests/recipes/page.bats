@@ -34,6 +34,26 @@ line() { recipe "$@" | sed -z 's, \\\n *, ,g'; }
   free shop/nightly
 }
 
+@test "after a failover: the runs that may have overlapped are in the list, and no others" {
+  rlock run steady -- true
+  hold_with 'exec 9<>go; echo >up; read -r _ <&9' taken
+  redis del rlock:{taken}:{holders,limits,who,meta} >/dev/null
+  rlock run taken -- true
+  echo 1<>go
+  ends_with 0 "$holder"
+  run -0 sh -c "$(recipe "AFTER A FAILOVER")"
+  [[ ${#lines[@]} -eq 1 && $output == *" taken "*" lost "* ]] || fail "$output"
+}
+
+@test "a mail comes if a job has not run in time, and none if it has" {
+  line "ALERTS" 2 | sed 's/^0 8 \* \* \* nobody //' >job
+  run -2 sh job
+  [[ $output == *'"shop/nightly": never held'* ]] || fail "$output"
+  rlock run shop/nightly -- true
+  run -0 sh job
+  [ -z "$output" ] || fail "$output"
+}
+
 @test "once a day: a failed job sends a mail even if it prints nothing, the next host does it, and a skip is silent" {
   [ "$(recipe "A JOB ONCE A DAY ON TEN HOSTS" | grep -c '^MAILTO=root$')" -eq 1 ]
   line "A JOB ONCE A DAY ON TEN HOSTS" | sed -n 's/^0 3 \* \* \* //p' >job

@@ -42,7 +42,8 @@ TEST_CASE("the defaults are the documented ones") {
   CHECK_FALSE(run_with({"--stop-after", "0"}).plan.stop_after);
 }
 
-TEST_CASE("the reason of a CI job is its address, unless the caller gives one or hides the command") {
+TEST_CASE(
+    "the reason of a CI job is its address, unless the caller gives one or hides the command") {
   using Variables = std::map<std::string, std::string>;
   auto reason = [](const Variables& variables, const test::Words& options = {}) {
     static Variables present;  // a Getenv is a plain function
@@ -57,7 +58,8 @@ TEST_CASE("the reason of a CI job is its address, unless the caller gives one or
   const std::string gitlab = "https://gitlab.example.com/shop/web/-/jobs/812";
   CHECK_FALSE(reason({}));
   CHECK(reason({{"CI_JOB_URL", gitlab}}) == gitlab);
-  CHECK(reason({{"BUILD_URL", "http://jenkins:8080/job/web/7/"}}) == "http://jenkins:8080/job/web/7/");
+  CHECK(reason({{"BUILD_URL", "http://jenkins:8080/job/web/7/"}}) ==
+        "http://jenkins:8080/job/web/7/");
   Variables github{{"GITHUB_SERVER_URL", "https://github.com"}, {"GITHUB_REPOSITORY", "shop/web"}};
   CHECK_FALSE(reason(github));
   github["GITHUB_RUN_ID"] = "99";
@@ -66,9 +68,9 @@ TEST_CASE("the reason of a CI job is its address, unless the caller gives one or
   CHECK(reason({{"CI_JOB_URL", gitlab}}, {"--reason", ""}) == "");
   CHECK_FALSE(reason({{"CI_JOB_URL", gitlab}}, {"--hide-command"}));
   CHECK(reason({{"BUILD_URL", "https://me:secret@ci/job/7?token=x#y"}}) == "https://ci/job/7");
-  for (const std::string& bad : {std::string("ftp://ci/7"), std::string("https://"),
-                                 std::string("https://ci/a b"), std::string("https://ci/\x1b[2J"),
-                                 "https://ci/" + std::string(200, 'x')}) {
+  for (const std::string& bad :
+       {std::string("ftp://ci/7"), std::string("https://"), std::string("https://ci/a b"),
+        std::string("https://ci/\x1b[2J"), "https://ci/" + std::string(200, 'x')}) {
     CHECK_FALSE(reason({{"CI_JOB_URL", bad}}));
   }
 }
@@ -85,6 +87,10 @@ TEST_CASE("the texts of --ttl and --no-renew state what its default, and 5m, sur
   CAPTURE(ttl);
   CHECK(test::contains(ttl, "with 60s every outage of up to " + survived({})));
   CHECK(test::contains(ttl, "with 5m of up to " + survived({"-t", "5m"})));
+  // A HOT STANDBY, OR LEADER in rlock-recipes(7) has a table of them.
+  CHECK(survived({"-t", "15s"}) == "3s");
+  CHECK(survived({}) == "40s");
+  CHECK(survived({"-t", "5m"}) == "4m38s");
   CHECK(text_for(row_of(Opt::ttl), CommandId::run).fallback == "60s");
   const lock::LeaseMonitor lease(settings({"--no-renew"}), TimePoint(), TimePoint());
   const auto ends = std::chrono::floor<Millis>(lease.terminate_at().time_since_epoch());
