@@ -76,7 +76,7 @@ void Client::main() {
   auto store = open_(*process_);
   lock::SystemPoller poller(kSignalFd);
   lock::WaitLoop wait(*store, poller, process_->chance(), *this);
-  auto waited = wait.acquire(plan.claim, plan.limits);
+  auto waited = wait_for_lock(plan, wait, poller);
   if (process_->dead() || !waited) return;
   auto* acquired = std::get_if<lock::Acquired>(&*waited);
   if (acquired == nullptr) return note_refusal(*waited);
@@ -102,6 +102,24 @@ void Client::main() {
   }
   held.granted_at = *granted_at;
   hold(plan, *store, held);
+}
+
+// With `away`: calls that follow each other, as with --ticket.
+Result<lock::WaitResult> Client::wait_for_lock(run::Plan& plan, lock::WaitLoop& wait,
+                                               lock::Poller& poller) {
+  while (true) {
+    auto waited = wait.acquire(plan.claim, plan.limits);
+    if (process_->dead() || !waited || run_.away == 0s) return waited;
+    const auto* late = std::get_if<lock::TimedOut>(&*waited);
+    if (late == nullptr) return waited;
+    ledger_.goes_away(number_);
+    const TimePoint back = poller.now() + run_.away;
+    if (poller.pause(back) == lock::PollResult::interrupted || process_->dead()) return waited;
+    ledger_.returns(number_);
+    plan.claim.owner = lock::Owner::fresh(process_->chance());
+    plan.claim.ticket = late->ticket;
+    plan.limits.deadline = poller.now() + run_.patience;
+  }
 }
 
 // As acquire_lock() of src/run/run.cpp does it: whether something may run.

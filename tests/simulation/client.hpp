@@ -38,6 +38,8 @@ class Client : public run::Observer, public std::enable_shared_from_this<Client>
   void main();
   run::Plan make_plan();
   std::optional<lock::Once> once() const;
+  Result<lock::WaitResult> wait_for_lock(run::Plan& plan, lock::WaitLoop& wait,
+                                         lock::Poller& poller);
   bool await_replicas(const run::Plan& plan, const lock::Acquired& acquired, run::HeldLock& held,
                       lock::LockStore& store, lock::Poller& poller) const;
   void note_refusal(const lock::WaitResult& result);

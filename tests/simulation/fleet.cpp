@@ -469,7 +469,7 @@ void Sums::add(const Outcome& outcome) {
   for (auto part : {&Counts::runs, &Counts::commands, &Counts::queued, &Counts::scripts,
                     &Counts::kills, &Counts::faults, &Counts::overlaps, &Counts::successes,
                     &Counts::done, &Counts::failed_too_often, &Counts::superseded, &Counts::broken,
-                    &Counts::closed, &Counts::forgotten}) {
+                    &Counts::closed, &Counts::forgotten, &Counts::returned}) {
     counts.*part += outcome.counts.*part;
   }
   counts.longest_gap = std::max(counts.longest_gap, outcome.counts.longest_gap);

@@ -65,7 +65,22 @@ void Ledger::queued(size_t run, uint64_t ticket) {
     book_of(run).waiting.push_back(run);
     trace(name(run) + " waits with ticket " + std::to_string(ticket));
   }
-  record.ticket = ticket;
+  // As a later call it has the place of the first one.
+  record.ticket = record.calls > 1 && record.ticket != 0 ? std::min(record.ticket, ticket) : ticket;
+}
+
+void Ledger::goes_away(size_t run) {
+  records_[run].phase = RunRecord::Phase::coming;
+  records_[run].queued = Moment::max();
+  std::erase(book_of(run).waiting, run);
+  trace(name(run) + " goes away");
+}
+
+void Ledger::returns(size_t run) {
+  ++counts_.returned;
+  ++records_[run].calls;
+  records_[run].phase = RunRecord::Phase::asking;
+  trace(name(run) + " returns");
 }
 
 void Ledger::granted(size_t run, uint64_t token) {
@@ -187,13 +202,29 @@ void Ledger::check_order(size_t run, LockBook& book) {
   auto next = book.served.lower_bound(record.token);
   const uint64_t before = next == book.served.begin() ? 0 : std::prev(next)->second;
   const bool well = !record.disturbed && record.ticket != 0 && server_mishap_ < record.queued;
-  if (well && before > own && !may_inherit(run)) {
+  if (well && record.calls > 1) {
+    check_returned(run, book);
+  } else if (well && before > own && !may_inherit(run)) {
     report(Check::order, name(run) + " with ticket " + std::to_string(own) +
                              " was granted the lock after one with ticket " +
                              std::to_string(before));
   }
   next = book.served.emplace_hint(next, record.token, std::max(before, own));
   for (++next; next != book.served.end() && next->second < own; ++next) next->second = own;
+}
+
+// While one that has returned is in the queue, no later one is granted the lock.
+void Ledger::check_returned(size_t run, const LockBook& book) {
+  constexpr Nanos kGrantKnown = 1s;  // so long after the grant its owner knows of it
+  const RunRecord& record = records_[run];
+  for (const auto& [token, other] : book.granted) {
+    const RunRecord& before = records_[other];
+    const uint64_t ticket = before.ticket == 0 ? token : before.ticket;
+    const bool overtook = token < record.token && record.queued < before.granted - kGrantKnown;
+    if (!overtook || before.disturbed || ticket < record.ticket) continue;
+    return report(Check::order, name(run) + " returned, and was granted the lock after " +
+                                    name(other) + ", which first asked later");
+  }
 }
 
 // To one that came and knows nothing yet.

@@ -34,6 +34,7 @@ struct RunRecord {
   uint64_t token = 0;
   bool disturbed = false;  // something befell its process or its messages
   bool ran = false;
+  uint64_t calls = 1;  // with `away`
   // ---- what is done once ----
   std::string work{};      // empty: it does nothing once
   bool succeeded = false;  // its command, by itself
@@ -58,6 +59,7 @@ struct Counts {
   uint64_t successes = 0, done = 0, failed_too_often = 0, superseded = 0, broken = 0;
   uint64_t closed = 0;  // and opened, by an operator
   uint64_t forgotten = 0;
+  uint64_t returned = 0;
   Nanos longest_gap{0};  // between two commands while one waited, undisturbed
 };
 
@@ -68,6 +70,9 @@ class Ledger {
 
   void came(size_t run);
   void queued(size_t run, uint64_t ticket);
+  // It leaves the queue, and comes back to it.
+  void goes_away(size_t run);
+  void returns(size_t run);
   void granted(size_t run, uint64_t token);
   void started(size_t run);
   void stopped(size_t run, bool succeeded);
@@ -143,6 +148,7 @@ class Ledger {
   void check_exclusion(size_t run, const LockBook& book);
   void check_tokens(size_t run, LockBook& book);
   void check_order(size_t run, LockBook& book);
+  void check_returned(size_t run, const LockBook& book);
   void check_prompt(size_t run, const LockBook& book);
   bool may_be_granted_unknown(size_t lock) const;
   void check_repeated(size_t run, const LockBook& book);

@@ -36,6 +36,8 @@ const std::vector<Mutant> kMutants{
            {{"if args.outcome == 'succeeded' then", "if false then"}}),
     mutant("the last waiter is served first", "one_server", Check::order,
            {{"call('ZRANGE', QUEUE, 0, 0)[1]", "call('ZRANGE', QUEUE, -1, -1)[1]"}}),
+    mutant("a caller that returns is the last", "returning", Check::order,
+           {{"if request.given_ticket > 0 then return request.given_ticket end", ""}}),
     mutant("no waiter is woken", "one_server", Check::prompt,
            {{"M.wakes.add(head, 'granted')", ""}}),
     mutant("tombstones do not expire", "one_server", Check::left,

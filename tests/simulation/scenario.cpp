@@ -67,6 +67,10 @@ Run make_run(const Setting& setting, uint64_t seed, size_t number) {
   run.while_closed = chance.with(setting.while_closed);
   if (chance.with(setting.urgent)) run.urgent = Millis(5000 * (1 + chance.below(6)));
   if (chance.with(setting.min_hold)) run.min_hold = Millis(1000 * (1 + chance.below(20)));
+  if (chance.with(setting.returning)) {
+    run.patience = 100s;
+    run.away = chance.between(100ms, 60s);
+  }
   return run;
 }
 
@@ -178,6 +182,7 @@ std::string describe(const Run& run) {
     text += ", limit " + std::to_string(run.limit.value());
   }
   if (run.patience != Nanos::max()) text += ", waits " + in_seconds(run.patience);
+  if (run.away > 0s) text += ", returns after " + in_seconds(run.away);
   if (run.once == OnceUse::key) text += ", once " + std::to_string(run.key);
   if (run.once == OnceUse::period) text += ", once per minute";
   if (run.once == OnceUse::within) text += ", once within " + in_seconds(kOnceWithin);

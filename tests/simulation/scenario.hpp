@@ -73,6 +73,7 @@ struct Run {
   Millis ttl{10'000};
   Nanos hold{0};
   Nanos patience{0};   // max(): endless; 0: does not wait
+  Nanos away{0};       // then it returns with its ticket after this time; 0: it gives up
   Nanos dying{0};      // of the command, after TERM
   bool fails = false;  // its command, if it ends by itself
   OnceUse once = OnceUse::none;
@@ -110,6 +111,7 @@ struct Setting {
   double long_holds = 0.2;  // up to three leases
   double endless = 0.5;     // wait without a limit
   double never = 0.1;       // do not wait
+  double returning = 0;     // wait for 100 s a call, and return with a ticket until they are served
   bool modes = false;       // slots and shared ones among them
   double once = 0;          // have their work done once
   double failing = 0;       // fail

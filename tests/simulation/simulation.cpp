@@ -80,6 +80,12 @@ TEST_CASE("within the bounds no commands overlap, tokens grow, and all are serve
   }
 }
 
+TEST_CASE("callers who return are granted the lock in the order of their first asking") {
+  const Sums seen = live(world_named("returning"), times());
+  CHECK(seen.counts.returned > seen.histories * 100);
+  CHECK(seen.violations == 0);
+}
+
 TEST_CASE("the longest leases leave room for clocks that differ") {
   CHECK(live(world_named("long_leases"), 3 * times()).violations == 0);
 }

@@ -203,6 +203,19 @@ const std::vector<Setting>& worlds() {
               setting.min_hold = 0.2;
               for (FaultRate& rate : setting.faults) rate.each /= 3;
             }),
+      // A thousand callers with a time limit, who return with their tickets.
+      {.name = "returning",
+       .hosts = 100,
+       .locks = 1,
+       .runs = 1000,
+       .lasts = 300s,
+       .ttls = {Millis(30'000)},
+       .usual_hold = 500ms,
+       .long_holds = 0,
+       .endless = 0.3,
+       .never = 0,
+       .returning = 0.8,
+       .faults = {{FaultKind::kill, 0.02}, {FaultKind::stop, 0.02, 50ms, 20s}}},
       only("freezes", {FaultKind::freeze, 0.1, 1s, 60s}),
       only("fail_overs", {FaultKind::fail_over, 0.1, 50ms, 5s, 3s}),
       // Fail-overs to a replica that has confirmed each grant, whose clock is another one; and
