@@ -74,7 +74,7 @@ struct Dispatcher {
   int operator()(const ExitCodeHelp& help) const { return print_result(exit_code_help(help.code)); }
   int operator()(const GuaranteesHelp&) const { return print_result(guarantees_help()); }
   int operator()(const ManualPage& page) const {
-    const auto text = show_manual(page.command);
+    const auto text = show_manual(page.file);
     return text ? print_result(*text) : print_error(text.error());
   }
   int operator()(const Version& version) const {

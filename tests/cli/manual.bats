@@ -47,33 +47,51 @@ options() { rlock "$1" --help | sed -n 's/^  \(-., \|    \)\(--[a-z-]*\).*/\2/p'
   done
 }
 
-# shown_without_man: the whole manual, each page once, and no overstrike.
+# shown_without_man: each page of the manual by its name, and no overstrike.
 shown_without_man() {
-  local page
-  run -0 env PATH="$here/none" other/bin/rlock help --man
+  local page name
   for page in "$top"/man/*.[157]; do
-    page=$(basename "$page")
-    page=${page%.*}
-    [ "$(grep -c "^${page^^}([157]) .* ${page^^}([157])$" <<<"$output")" -eq 1 ] || fail "$page: $output"
+    name=$(basename "$page")
+    name=${name%.*}
+    run -0 env PATH="$here/none" other/bin/rlock help --man "$name"
+    [[ $(head -n 1 <<<"$output") == "${name^^}("[157]") "*" ${name^^}("[157]")" ]] || fail "$name: $output"
+    [[ $output != *$'\b'* ]] || fail "overstrikes"
   done
-  [[ $output != *$'\b'* ]] || fail "overstrikes"
+  run -0 env PATH="$here/none" other/bin/rlock help --man
+  [ "$(grep -c '^RLOCK[^ ]*([157]) ' <<<"$output")" -eq 1 ] || fail "more than one page: $output"
 }
 
 @test "rlock help --man runs man with the page that is installed with the program, or prints the text that it contains" {
-  mkdir -p tools other/bin other/share/man/man1
+  mkdir -p tools other/bin other/share/man/man1 other/share/man/man7
   printf '#!/bin/sh\necho "man $*"\n' >tools/man
   chmod +x tools/man
   cp "$RLOCK" other/bin/rlock
   shown_without_man
-  cp "$top/man/rlock.1" other/share/man/man1
+  cp "$top/man/rlock.1" "$top/man/rlock-status.1" other/share/man/man1
+  cp "$top/man/rlock-recipes.7" other/share/man/man7
   run -0 env PATH="$here/tools" other/bin/rlock help --man
   [ "$output" = "man $here/other/bin/../share/man/man1/rlock.1" ] || fail "$output"
   shown_without_man
-  cp "$top/man/rlock-status.1" other/share/man/man1
-  run -0 env PATH="$here/tools" other/bin/rlock help --man status
+  run -0 env PATH="$here/tools" other/bin/rlock help status --man
   [ "$output" = "man $here/other/bin/../share/man/man1/rlock-status.1" ] || fail "$output"
-  run -0 env PATH="$here/none" other/bin/rlock help status --man
-  [[ $output == RLOCK-STATUS* && $output != *RLOCK-RUN* ]] || fail "$output"
+  run -0 env PATH="$here/tools" other/bin/rlock help --man recipes
+  [ "$output" = "man $here/other/bin/../share/man/man7/rlock-recipes.7" ] || fail "$output"
+}
+
+@test "on a terminal, the text of a page is shown by \$PAGER or less; if neither is there, rlock prints it" {
+  mkdir -p other/bin tools
+  cp "$RLOCK" other/bin/rlock
+  # shown VARIABLE…: what the terminal shows.
+  # shellcheck disable=SC2317 # by run
+  shown() { /usr/bin/python3 "$helpers/in_terminal.py" /usr/bin/env "$@" other/bin/rlock help --man recipes </dev/null; }
+  run -0 shown "PATH=$here/tools" "PAGER=read -r line; echo paged: \$line"
+  [[ $output == "paged: RLOCK-RECIPES(7)"* && $(wc -l <<<"$output") -eq 1 ]] || fail "$output"
+  run -0 shown "PATH=$here/tools" PAGER=
+  [[ $output == "RLOCK-RECIPES(7)"* && $(wc -l <<<"$output") -gt 100 ]] || fail "$output"
+  printf '#!/bin/sh\nread -r line\necho less: $line\n' >tools/less
+  chmod +x tools/less
+  run -0 shown "PATH=$here/tools"
+  [[ $output == "less: RLOCK-RECIPES(7)"* ]] || fail "$output"
 }
 
 @test "rlock help says what an exit code means, and what rlock promises" {

@@ -69,7 +69,7 @@ POINTS = {
     "rlock help exit-codes": lambda: all(re.search(rf"\b{code}\b", said("help", "exit-codes")) for code in (64, 69, 75, 76, 78, 124)),
     "rlock help 69: the meaning of an exit code": lambda: "server" in said("help", "69") and len(said("help", "69").splitlines()) < 40,
     "rlock help guarantees": lambda: "lease" in said("help", "guarantees"),
-    "rlock help --man prints the manual where there is no man": lambda: "RLOCK-GUARANTEES(7)" in said("help", "--man"),
+    "rlock help --man prints the manual where there is no man": lambda: "RLOCK-GUARANTEES(7)" in said("help", "--man", "guarantees"),
     "rlock help says where to ask and to report": lambda: all(re.search(r"(?i)\bbugs?\b", said(*words)) for words in (["help"], ["--help"])),
     "rlock run without more is answered by its short help": lambda: "--wait" in said("run", code=64),
     "rlock without more is answered by its short help": lambda: "Usage: rlock" in said(code=64),

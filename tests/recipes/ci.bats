@@ -83,7 +83,7 @@ only_forwards() {
   printf ": | eval '%s'\n" "$(cat script)" >piped
   deploy 'exit 79'
   CI_PIPELINE_IID=1 run -79 bash -eo pipefail piped
-  deploy 'echo $$ >>running; sleep 1000'
+  deploy 'echo $$ >>running; exec sleep 1000'
   start env CI_PIPELINE_IID=2 setsid bash -eo pipefail piped
   local leader=$!
   eventually test -s running

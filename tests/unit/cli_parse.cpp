@@ -187,10 +187,13 @@ TEST_CASE("help and version are found anywhere before --") {
   CHECK(exit_code_of({"help", "69"}) == 69);
   CHECK(exit_code_of({"help", "exit-codes"}) == std::nullopt);
   CHECK(std::holds_alternative<GuaranteesHelp>(*parse(Words{"help", "guarantees"})));
-  CHECK(std::get<ManualPage>(*parse(Words{"help", "--man"})).command == std::nullopt);
-  CHECK(std::get<ManualPage>(*parse(Words{"help", "--man", "run"})).command == CommandId::run);
-  CHECK(std::get<ManualPage>(*parse(Words{"help", "status", "--man"})).command ==
-        CommandId::status);
+  auto page_of = [](const Words& words) { return std::get<ManualPage>(*parse(words)).file; };
+  CHECK(page_of({"help", "--man"}) == "rlock.1");
+  CHECK(page_of({"help", "--man", "run"}) == "rlock-run.1");
+  CHECK(page_of({"help", "status", "--man"}) == "rlock-status.1");
+  CHECK(page_of({"help", "--man", "guarantees"}) == "rlock-guarantees.7");
+  CHECK(page_of({"help", "--man", "rlock.toml"}) == "rlock.toml.5");
+  CHECK(page_of({"help", "rlock-recipes"}) == "rlock-recipes.7");
   auto alone = parse(Words{});
   REQUIRE(alone);
   CHECK(std::holds_alternative<NoCommand>(*alone));

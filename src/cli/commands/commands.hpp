@@ -40,10 +40,10 @@ Result<RunSettings> acquire_settings(const Invocation& invocation);
 // NO_COLOR or TERM=dumb is set.
 std::string shown_help(const std::string& help, int fd);
 
-// Executes man(1) with the installed page of the command, or with rlock(1). If that is impossible,
-// returns the page of the command, or the whole manual, as text. Fails if this program was built
-// without that text.
-Result<std::string> show_manual(std::optional<CommandId> command);
+// Executes man(1) with an installed page of the manual, such as rlock-run.1. If that is impossible,
+// executes a pager with the text of the page that this program contains, or returns the text if
+// stdout is not a terminal or there is no pager. Fails if this program was built without the text.
+Result<std::string> show_manual(const std::string& file);
 
 // What `check` prints if it cannot find out: a line on stdout, and exit code 3.
 Report unknown_check(const Error& error);

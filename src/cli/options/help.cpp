@@ -368,7 +368,8 @@ std::string general_help(HelpLength length, std::string_view project) {
   out +=
       "\nrlock version prints the version, and the form in which it stores locks.\n"
       "rlock help 69 explains an exit code, rlock help guarantees what rlock promises.\n"
-      "rlock help --man shows rlock(1), and rlock help --man run shows rlock-run(1).\n";
+      "rlock help --man shows rlock(1). Add the name of another page: a command, or\n"
+      "recipes, guarantees, formats, protocol, stability or toml.\n";
   if (length == HelpLength::brief) {
     return out +
            "rlock COMMAND -h shows the common options of a command, --help all of them.\n"

@@ -342,17 +342,41 @@ Error unknown_topic(const std::string& topic) {
 
 constexpr std::string_view kHelp = "help", kVersion = "version", kManual = "--man";
 
-// `rlock help --man [COMMAND]`, without --man.
+// The pages of the manual that belong to no command.
+constexpr std::pair<std::string_view, std::string_view> kOtherPages[] = {
+    {"rlock", "rlock.1"},
+    {"recipes", "rlock-recipes.7"},
+    {"guarantees", "rlock-guarantees.7"},
+    {"formats", "rlock-formats.7"},
+    {"protocol", "rlock-protocol.7"},
+    {"stability", "rlock-stability.7"},
+    {"toml", "rlock.toml.5"},
+};
+
+// A page, which may be called as man(1) calls it: recipes, rlock-recipes, rlock.toml.
+std::optional<ManualPage> find_page(std::string_view word) {
+  for (const std::string_view before : {"rlock-", "rlock."}) {
+    if (word.starts_with(before)) word.remove_prefix(before.size());
+  }
+  for (const auto& [name, file] : kOtherPages) {
+    if (word == name) return ManualPage{std::string(file)};
+  }
+  const CommandRow* command = find_command(word);
+  if (command == nullptr) return std::nullopt;
+  return ManualPage{util::format("rlock-{}.1", command->name)};
+}
+
+// `rlock help --man [PAGE]`, without --man.
 Result<CommandLine> parse_manual(const Words& words) {
-  if (words.empty()) return CommandLine(ManualPage{});
-  const std::string& word = words.front();
-  if (const CommandRow* command = find_command(word)) return CommandLine(ManualPage{command->id});
+  const std::string word = words.empty() ? "rlock" : words.front();
+  if (auto page = find_page(word)) return CommandLine(std::move(*page));
   std::vector<std::string_view> names;
+  for (const auto& other : kOtherPages) names.push_back(other.first);
   for (const CommandRow& row : commands()) names.push_back(row.name);
-  return usage(
-      util::format("{} is no command{}: rlock help --man COMMAND shows the manual page of a "
-                   "command, and rlock help --man alone the manual",
-                   quoted_word(word), suggestion_text(word, names, "")));
+  return usage(util::format(
+      "the manual has no page {}{}: rlock help --man COMMAND shows that of a command, and rlock "
+      "help --man shows rlock(1), which lists the others",
+      quoted_word(word), suggestion_text(word, names, "")));
 }
 
 Error superfluous(std::string_view command, std::string_view takes, const std::string& word) {
@@ -371,6 +395,7 @@ Result<CommandLine> parse_help(Words words) {
   if (topic == kGuaranteesTopic) return CommandLine(GuaranteesHelp{});
   if (const auto code = parse_exit_code(topic)) return CommandLine(ExitCodeHelp{*code});
   if (const CommandRow* command = find_command(topic)) return CommandLine(Help{command->id});
+  if (auto page = find_page(topic)) return CommandLine(std::move(*page));
   return unknown_topic(topic);
 }
 

@@ -81,7 +81,7 @@ struct ExitCodeHelp {
 };
 struct GuaranteesHelp {};  // `rlock help guarantees`
 struct ManualPage {
-  std::optional<CommandId> command;  // none: rlock(1)
+  std::string file;  // rlock-run.1
 };
 struct Version {
   bool json = false;
