@@ -17,6 +17,7 @@ options() { rlock "$1" --help | sed -n 's/^  \(-., \|    \)\(--[a-z-]*\).*/\2/p'
   for page in man/*; do
     diff -u "$top/$page" "$page"
   done
+  diff -u "$top/docs/options.tsv" docs/options.tsv
   diff -ru "$top/completions" completions
 }
 

@@ -79,7 +79,7 @@ POINTS = {
         "run", "--url", "redis://127.0.0.1:1", "point", "--", "true", code=77, before=[*FILTERED, "EPERM", "socket", "--"]),
     # The manual.
     "rlock(1) says where to ask and to report: BUGS": lambda: "rlock doctor" in manual("BUGS"),
-    "each option says since when it exists": lambda: "Option\tSince\t" in text("man/rlock-stability.7"),
+    "each option says since when it exists": lambda: "Option\tSince\t" in text("docs/options.tsv"),
     "a page for each command": lambda: all(text(f"man/rlock-{name}.1") for name in commands()),
     "JSON is described for users, and how it may grow": lambda: re.search(r"(?is)later\s+version.{1,40}fields", manual("JSON", "rlock-formats.7")),
     "each schema of JSON has an address and a title": lambda: all(

@@ -217,10 +217,9 @@ std::string item(const OptionRow& row, const OptionText& text, CommandId command
   return out;
 }
 
-// A row of the table of options, for tbl(1): the spellings, the version, and who needs the option.
+// A row of docs/options.tsv: the spellings, the version, and who needs the option.
 std::string user_row(const OptionRow& row) {
-  return util::format("{}\t{}\tT{{\n{}\nT}}\n", roff_escaped(util::joined(spellings(row), ", ")),
-                      row.since, roff_escaped(row.needed_by));
+  return util::format("{}\t{}\t{}\n", util::joined(spellings(row), ", "), row.since, row.needed_by);
 }
 
 // The lines of a command's usage: in bold what stays as it is, in italics what a user puts there.

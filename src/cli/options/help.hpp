@@ -37,7 +37,7 @@ std::string guarantees_help();
 // and exit codes: for the page of a command `@summary COMMAND@`, `@synopsis COMMAND@`,
 // `@about COMMAND@`, `@options COMMAND@`, `@exit status COMMAND@`, `@examples COMMAND@` and
 // `@related COMMAND@`; for rlock(1) `@commands@`, `@general options@`, `@exit status@` and
-// `@least ACL rule@`, which becomes `acl_rule`; for the table in rlock-stability(7)
+// `@least ACL rule@`, which becomes `acl_rule`; for docs/options.tsv
 // `@option users@`. nullopt if the template has another hole.
 std::optional<std::string> manual_page(std::string_view source, std::string_view acl_rule);
 
