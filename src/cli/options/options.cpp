@@ -179,7 +179,7 @@ constexpr OptionRow kOptions[] = {
      "commit: 1 to 200 bytes. An empty KEY is an error, because a variable that is not set expands "
      "to one. It must not contain {, } or control characters. The server keeps a KEY for 30 days "
      "after a run last asked for it, and about 1,000 of them for each lock. See "
-     "rlock-guarantees(7)."},
+     "DONE ONCE."},
     {option(Opt::once_per, "once-per", "minute|15m|hour|6h|day|week|month",
             "A JOB ONCE A DAY ON TEN HOSTS", kRun,
             {.group = Group::once, .common = true, .examples = true, .demand = Demand::free}),
@@ -190,14 +190,14 @@ constexpr OptionRow kOptions[] = {
      "15m and 6h do. Such periods begin at midnight in UTC. cron starts jobs by the same clock, "
      "so hosts whose clocks differ by some seconds still agree on the period. For day, week and "
      "month all hosts need the same time zone: a run that finds its work done by a host with "
-     "another one prints a warning. See rlock-guarantees(7)."},
+     "another one prints a warning. See DONE ONCE."},
     {option(Opt::once_within, "once-within", "DUR", "A JOB ONCE A DAY ON TEN HOSTS", kRun,
             {.group = Group::once, .least = 1, .most = 366 * kDay}),
      "skip the command and exit with 0 if a run of NAME succeeded within DUR",
      "For timers that have no calendar, have jitter or start late: choose half of the timer's "
      "period, at most 366d. A run counts if it began to ask for the lock less than DUR before this "
      "one, or was granted the lock after this one began to ask. The clocks of the hosts do not "
-     "matter. See rlock-guarantees(7)."},
+     "matter. See DONE ONCE."},
     {option(Opt::max_failures, "max-failures", "N", "A JOB THAT CATCHES UP, AS WITH ANACRON", kRun,
             {.group = Group::once, .fallback = "none", .least = 1, .most = UINT32_MAX}),
      "with --once, --once-per or --once-within: after N failed runs, exit with 75",
