@@ -5,7 +5,7 @@ load helpers/helpers
 # asks NAME [OPTION…]: a call with a ticket in FILE (`ticket`) has given up after --wait, and keeps its position.
 asks() { refuses 75 "$1" "is kept for 15m" "--ticket" -- rlock run -w 1ms --ticket "${FILE:-ticket}" "$@" -- touch started; }
 
-# aged SECONDS: as if so much time had passed since the 75, on this host.
+# aged N: as if N seconds had passed since the 75, on this host.
 aged() { jq -c ".at_ms -= 1000 * $1" ticket >aged && cat aged >ticket; }
 
 # returns NAME [OPTION…]: $waiter is a call with the ticket, in the queue of NAME; it writes `returned` to order.
