@@ -40,6 +40,17 @@ project_address() {
   printf '%s' "${RLOCK_PROJECT_URL:-}" | sed 's/[&,\\]/\\&/g'
 }
 
+# fill_in_debian FOLDER: what debian/ of the package is. Without RLOCK_PROJECT_URL, the fields and files that name it are not there.
+fill_in_debian() {
+  cp -r "$top/packaging/debian" "$1"
+  if [ -n "${RLOCK_PROJECT_URL:-}" ]; then
+    sed -i "s,@PROJECT_URL@,$(project_address),g" "$1/control" "$1/watch" "$1/upstream/metadata"
+  else
+    sed -i '/@PROJECT_URL@/d' "$1/control"
+    rm -r "$1/watch" "$1/upstream"
+  fi
+}
+
 # fill_in FOLDER: the files from which other distributions build packages, and those for GitHub and GitLab CI, for the release in
 # FOLDER. They find its files at RLOCK_RELEASE_URL. Without it, those of distributions find them in their own folder, and a CI job has to
 # name the place. RLOCK_PROJECT_URL is their home page.

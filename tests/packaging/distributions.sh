@@ -174,5 +174,13 @@ expect 0 steps action.yml name=x
 expect 0 steps rlock.yml job=x name=x command=x
 for file in action.yml rlock.yml; do expect 0 grep -F "default: '${RLOCK_RELEASE_URL%/}'" "$file"; done
 step "with RLOCK_RELEASE_URL and RLOCK_PROJECT_URL they name the files there, and a CI job needs no other place"
+
+fill_in_debian "$scratch/debian"
+grep -qxF "Homepage: $RLOCK_PROJECT_URL" "$scratch/debian/control" || fail "$(cat "$scratch/debian/control")"
+expect 1 grep -rn @PROJECT_URL@ "$scratch/debian"
+(unset RLOCK_PROJECT_URL && fill_in_debian "$scratch/debian.without")
+expect 1 grep -rEn '@PROJECT_URL@|^(Homepage|Vcs)' "$scratch/debian.without"
+[ ! -e "$scratch/debian.without/watch" ]
+step "Debian: the source package names the project's address if there is one"
 echo "skipped: ${skipped[*]:-nothing}"
 [[ ${skipped[*]} != *ruby* ]] || exit 77
