@@ -73,12 +73,15 @@ end
 
 local function newcomer()
   local superseded = request.supersedes and supersede.reply()
-  if queue.head() then admit.waiters() end
+  local waiters = 0
+  if at_start.waiters > 0 then
+    admit.waiters()
+    waiters = queue.count()
+  end
   if superseded then
     note_refusal('superseded')
     return superseded
   end
-  local waiters = queue.head() and queue.count() or 0
   if waiters > 0 and request.may_pass and holders.closed_until() then waiters = call('ZCOUNT', QUEUE, '-inf', int(now_us - AHEAD / 2)) end
   if must_retry then return {'more'} end
   if waiters == 0 and slots.fits(request.limit, request.may_pass) then return grant_now(now + request.ttl) end

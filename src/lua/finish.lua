@@ -4,11 +4,14 @@
 -- timer may be too late. CALLER: the owner that reads the reply, and so needs no wake.
 
 local function with(reply, caller)
-  if queue.head() then admit.waiters() end
-  local head = queue.head()
-  local function is_late() return head ~= memory.head or must_retry or holders.first_end() < at_start.first_end end
-  if head and head ~= caller and is_late() then wakes.add(head, 'look') end
-  queue.nudge_near()
+  local head
+  if call('ZCARD', QUEUE) > 0 then
+    admit.waiters()
+    head = queue.head()
+    local function is_late() return head ~= memory.head or must_retry or holders.first_end() < at_start.first_end end
+    if head and head ~= caller and is_late() then wakes.add(head, 'look') end
+    queue.nudge_near()
+  end
   memory.head = head or NOBODY
   keys.expire()
   -- The client pushes the wakes that a server refused: the reply is then `wakes REPLY owner event...`.

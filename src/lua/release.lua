@@ -106,7 +106,7 @@ local function report_absent()
   return {'absent', kind = before and tombstones.word(before) or 'unknown', note = notes.of(owner), mark = mark}
 end
 
-local held, queued = holders.held_until(owner), queue.ticket(owner)
+local held, queued = holders.held_until(owner), at_start.waiters > 0 and queue.ticket(owner)
 local held_now = held and held > now
 local line = (held_now or queued) and lines.read(owner)
 if held_now and ended_kind == REMOVED then return {'holds'} end

@@ -108,6 +108,8 @@ CASE("a new head is woken once") {
   lab.play("A granted; BC queued; B cancelled; C woken; A renewed; C asleep");
 }
 MUTANT("the new head is not remembered", {"memory.head = head or NOBODY", ""});
+MUTANT("the first waiter is not remembered as the head",
+       {"if call('ZCARD', QUEUE) > 0 then", "if at_start.waiters > 0 then"});
 
 // The hand-over's receiver is dead.
 CASE("if the receiver of a hand-over dies, the next waiter is served") {
