@@ -267,7 +267,7 @@ class Checker(unittest.TestCase):
                 found = list(map(str, checker.check(scene.seen, [check])))
                 self.assertTrue(any(text in each for each in found) if text else not found, found)
 
-    def test_a_lock(self):
+    def test_finds_faults_of_a_lock(self):
         self.rows(plain, PLAIN, *checker.CHECKS)
 
     def test_what_is_done_once(self):
@@ -276,7 +276,7 @@ class Checker(unittest.TestCase):
     def test_what_is_done_once_within_a_distance(self):
         self.rows(within, WITHIN, "once", "done")
 
-    def test_slots(self):
+    def test_finds_faults_of_slots(self):
         self.rows(slots, SLOTS, "slots", "slot", "M", "F")
 
 

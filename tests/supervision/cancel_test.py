@@ -121,7 +121,7 @@ class Cancel(Trees):
         self.assert_ends(holder, 5)
         note(f"600 USR1 for 1500 processes, then TERM: the command exits {time.monotonic() - asked:.1f} s later")
 
-    def test_stop_after(self):
+    def test_stop_after_kills_what_a_term_did_not_end(self):
         """KILL to a command that goes on so long after a TERM; a HUP asks it for something else."""
         with open("errors", "wb") as errors:
             holder = self.work("stop", "trap '' TERM; trap 'echo >hup' HUP; $B beat & echo on; while :; do sleep 0.05; done",
@@ -186,7 +186,7 @@ class Cancel(Trees):
         holder.family.await_end()
         self.assertEqual(read("errors").count("still running"), 1)
 
-    def test_the_code_stays(self):
+    def test_a_cancelled_command_keeps_its_code(self):
         holder = self.work("code", "trap 'exit 5' INT; $B beat & echo on; wait")
         send(holder.pid, signal.SIGINT)
         self.assert_ends(holder, 5)

@@ -47,7 +47,7 @@ class Contained(Trees):
         self.assertNotEqual(namespace, os.readlink("/proc/self/ns/pid"))
         self.assert_nothing_left("own")
 
-    def test_ends(self):
+    def test_contain_passes_on_how_a_command_ends(self):
         """Codes, signals and failures come through."""
         self.assertEqual(self.run_contained("ends", "--", "sh", "-c", "kill -USR1 $$").returncode, -signal.SIGUSR1)
         self.assertEqual(self.run_contained("ends", "--", "/no such command").returncode, 127)
@@ -62,7 +62,7 @@ class Contained(Trees):
         self.assertEqual(family.read_now(), b"")
         self.assert_nothing_left("daemon")
 
-    def test_wait_descendants(self):
+    def test_contain_waits_for_descendants(self):
         got = self.run_contained("--wait-descendants", "waits", "--", "sh", "-c", "setsid sh -c 'sleep 0.3; : >got' & exit 5")
         self.assertEqual(got.returncode, 5)
         self.assertTrue(os.path.exists("got"))
@@ -130,7 +130,7 @@ class Contained(Trees):
         send(self.guard(holder), signal.SIGTERM)
         self.assert_ends(holder, 4)
 
-    def test_guard_killed(self):
+    def test_a_killed_guard_ends_the_contained_command(self):
         """71, and the lock is released when all are gone."""
         holder = self.contained("guard", "setsid sleep 1000 & echo on; exec sleep 1001")
         send(self.guard(holder), signal.SIGKILL)
@@ -138,7 +138,7 @@ class Contained(Trees):
         holder.family.await_end()
         self.assert_nothing_left("guard")
 
-    def test_rlock_stopped(self):
+    def test_the_guard_keeps_the_time_of_a_contained_run(self):
         """The guard keeps the time."""
         holder = self.contained("stopped", "trap '' TERM; setsid sleep 1000 & echo on; sleep 1001", "-t", "5", "--no-renew")
         self.stop_past_its_lease(holder)
@@ -151,7 +151,7 @@ class Contained(Trees):
         send(holder.pid, signal.SIGKILL)
         holder.family.await_end()
 
-    def test_nested(self):
+    def test_contained_runs_nest(self):
         """Inside, the lock is entered, others are taken, and namespaces lie in each other."""
         got = self.run_contained("outer", "--", "sh", "-c", f"""
             {RLOCK} run outer -- echo entered
@@ -166,7 +166,7 @@ class Contained(Trees):
         send(holder.pid, signal.SIGKILL)
         holder.family.await_end()
 
-    def test_local(self):
+    def test_a_contained_run_reaches_a_local_server(self):
         """A server that runs before serves inside; one that is started inside could not outlive the run."""
         folder = os.path.join(self.folder, "l")
         url = ["--url", "local:" + folder, "-q"]
@@ -238,7 +238,7 @@ class Contained(Trees):
         self.assert_ends(holder, 71)
         self.assert_nothing_left("debugged")
 
-    def test_terminal(self):
+    def test_a_contained_command_has_the_keys(self):
         """^Z, fg and ^C, as without."""
         shell = Shell(self)
         shell.enter("rlock run --contain job -- sh -c 'echo o''n; sleep 1000'")
@@ -256,7 +256,7 @@ class Contained(Trees):
         until(lambda: gone(sleep), "the end")
         shell.assert_usable()
 
-    def test_shell_inside(self):
+    def test_a_contained_shell_returns_the_terminal(self):
         """A shell with job control of its own; the terminal comes back from it."""
         shell = Shell(self)
         shell.begin_inner("--contain")
@@ -267,7 +267,7 @@ class Contained(Trees):
         shell.see("inner> ")
         shell.end_inner()
 
-    def test_refused(self):
+    def test_a_refused_namespace_starts_nothing(self):
         """Where the kernel has no namespace for us nothing runs, and no lock is asked for."""
         needs(*STRACE, "true")
         got = self.run_program([*NO_NAMESPACES, RLOCK, "run", "--contain", "refused", "--", "touch", "ran"])
@@ -286,20 +286,21 @@ class ContainedByUser(Contained):
         needs_root(*NOBODY, "true")
         super().setUp()
 
-    def test_ids(self):
+    def test_contain_keeps_the_ids_of_the_user(self):
         """Users stay who they are, without a right over others."""
         got = self.run_contained("ids", "--", "sh", "-c", "id -u; id -g; kill -0 1 && grep CapEff /proc/self/status")
         self.assertEqual((got.returncode, got.stdout), (0, "65534\n65534\nCapEff:\t0000000000000000\n"), got)
 
-    def test_owners(self):
+    def test_files_of_others_belong_to_nobody(self):
         """Files of others seem to belong to nobody, and those of root, too."""
         got = self.run_contained("owners", "--", "stat", "-c", "%U %u", "/")
         self.assertEqual(got.stdout, "nobody 65534\n", got)
 
-    def test_terminal(self):
+    def test_a_contained_command_has_the_keys(self):
         self.skipTest("as root")
 
-    test_shell_inside = test_refused = test_local = test_terminal
+    test_a_contained_shell_returns_the_terminal = test_a_contained_command_has_the_keys
+    test_a_refused_namespace_starts_nothing = test_a_contained_run_reaches_a_local_server = test_a_contained_command_has_the_keys
 
 
 class WithoutRights(Case):
@@ -318,7 +319,7 @@ class WithoutRights(Case):
         needs_root(*NOBODY, "unshare", "-Upm", "true")
         self.assertIn("use --contain=user,", self.refused())
 
-    def test_where_none_works(self):
+    def test_without_any_namespace_nothing_starts(self):
         needs_root(*NOBODY, *NO_NAMESPACES, "true")
         self.assertNotIn("=user", self.refused(*NO_NAMESPACES))
 

@@ -25,7 +25,7 @@ class Died(Trees):
             before = self.runs("died")[1]
             self.assertEqual((before["how"], before.get("exit_code"), before.get("signal")), ("released", *how))
 
-    def test_of_a_signal(self):
+    def test_a_killed_command_leaves_nothing(self):
         """As by the OOM killer, by a bug, or by somebody who sends TERM to the command and not to rlock."""
         for number in signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM:
             with self.subTest(number=number):
@@ -56,7 +56,7 @@ class Died(Trees):
         self.assert_ends(holder, -signal.SIGKILL)
         self.assertEqual(read("clean"), "done\n")
 
-    def test_rlock_stopped(self):
+    def test_the_guard_ends_leftovers_if_rlock_is_stopped(self):
         """Nobody decides about the rest: the guard ends it before the lease ends."""
         holder = self.work("stopped", WORKER, "-q", "-t", "6", "--no-renew", *self.options)
         command = command_of(holder.pid, "sh")
@@ -103,7 +103,7 @@ class DiedUncontained(Trees):
         send(daemon, signal.SIGKILL)
         return holder
 
-    def test_of_a_hangup(self):
+    def test_a_hangup_spares_what_ignores_it(self):
         """What ignores it goes on, and nothing else does."""
         holder = self.left_behind(signal.SIGHUP)
         holder.family.await_end()

@@ -120,7 +120,7 @@ class EarlyGuard(Case):
         self.assertEqual(said[2].count(";"), 100)
         self.assertTrue(gone(asking.guard))
 
-    def test_refused_at_once(self):
+    def test_a_refused_lock_starts_nothing(self):
         holder = self.hold("busy", "echo on; read -r _", stdin=subprocess.PIPE)
         asking = self.asking("-n", "busy", "--", "touch", "ran")
         self.server.go_on()

@@ -69,7 +69,7 @@ class Filters(Case):
                 self.assertRegex(got.stderr, r"^rlock: .*: Operation not permitted: a sandbox \(seccomp, SELinux\) forbids this process "
                                              r"to open sockets; run rlock outside the sandbox, or allow sockets in it")
 
-    def test_contained(self):
+    def test_a_filter_against_contain_is_named(self):
         """What a filter refuses to --contain: the message names the option of the unit."""
         for action, call, code, said in (
                 ("ENOSYS", "clone3", 5, ""),

@@ -53,7 +53,7 @@ class Kills(Case):
         self.assertEqual(read("hit"), "0\n", "pkill found nothing")
         self.assertIsNone(init.poll(), "the end of the namespace would end everything")
 
-    def test_pkill_by_name(self):
+    def test_a_pkill_by_name_leaves_the_guard(self):
         """`pkill -9 rlock` leaves the guard, which ends the grandchildren."""
         self.kill_with("pkill", "-9", "rlock")
 

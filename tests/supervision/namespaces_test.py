@@ -13,7 +13,7 @@ class Namespaces(Case):
         super().setUp()
         needs_root(*BELOW, "true")
 
-    def test_runs(self):
+    def test_a_namespace_passes_on_the_code(self):
         """`unshare -p rlock …` runs its command; the code passes through."""
         got = self.run_program([*BELOW, RLOCK, "run", "below", "--", "sh", "-c", "echo ran; exit 7"])
         self.assertEqual((got.returncode, got.stdout, got.stderr), (7, "ran\n", ""))
@@ -27,7 +27,7 @@ class Namespaces(Case):
         self.assertRegex(holder.stderr.read(), rb'^rlock: lost "below".*\n$')
         self.assert_nothing_left("below")
 
-    def test_fenced(self):
+    def test_the_guard_ends_a_namespace_in_time(self):
         """Stopped past the ttl: the guard, init of the namespace there, ends all; nothing hangs."""
         self.fenced(*BELOW)
 
@@ -37,13 +37,13 @@ class Namespaces(Case):
         needs_root(*slow, "true")
         self.fenced(*slow, *BELOW)
 
-    def test_killed(self):
+    def test_the_guard_ends_a_namespace_if_rlock_is_killed(self):
         """Rlock killed: the guard ends the namespace with everything in it."""
         holder = self.hold("killed", "setsid sleep 1000 & echo on; exec sleep 1001", "-t", "30", before=BELOW)
         send(holder.pid, signal.SIGKILL)
         holder.family.await_end()
 
-    def test_no_thread(self):
+    def test_a_refused_thread_ends_the_command(self):
         """A thread is refused there: the command is ended in time, 71."""
         got = self.run_program([*BELOW, RLOCK, "run", "-t", "12", "below", "--", "sleep", "1000"])
         self.assertEqual(got.returncode, 71, got)

@@ -31,7 +31,7 @@ def own_pid_max():
 
 
 class Pids(Case):
-    def test_stress(self):
+    def test_reused_pids_confuse_nothing(self):
         """Pid_max 420: holds whose leases end with their commands, among strangers."""
         needs_root("unshare", "-fp", "--mount-proc", "true")
         if not own_pid_max():

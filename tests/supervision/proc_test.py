@@ -20,7 +20,7 @@ class Proc(Case):
         terminal.see("on\r\n")
         return terminal
 
-    def test_warns(self):
+    def test_a_missing_proc_is_warned_of(self):
         """One line, since what leaves the session of the command is out of reach; none where the kernel ends all."""
         warning = r'^rlock: warning: "warned": /proc .* may outlive the lease; rlock doctor checks this host\n$'
         for before in MISSING, OTHER_NAMESPACE:
@@ -42,7 +42,7 @@ class Proc(Case):
         got = self.run_program([*NO_ORPHANS, RLOCK, "doctor"])
         self.assertRegex(got.stdout, r"(?m)^ *warn +proc .*PR_SET_CHILD_SUBREAPER\n *-> allow it", got)
 
-    def test_refused_to_rlock(self):
+    def test_without_proc_the_command_ends_in_time(self):
         """The command is ended in time all the same."""
         terminal = self.held(REFUSED, "--max-run", "4s", "-k", "100ms")
         self.assertEqual(terminal.status(), 124)

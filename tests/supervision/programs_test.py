@@ -66,15 +66,15 @@ class Programs(Case):
                 self.shell.see(PROMPT)
                 self.shell.assert_usable()
 
-    def test_alone(self):
+    def test_a_command_alone_ends_at_each_fault(self):
         """Rlock stopped, killed, key deleted: its command and a setsid child are dead."""
         self.each_fault("")
 
-    def test_cat(self):
+    def test_a_pipe_to_cat_ends_at_each_fault(self):
         """With `| cat`, too."""
         self.each_fault(" | cat")
 
-    def test_less(self):
+    def test_a_pipe_to_less_outlives_each_fault(self):
         """With `| less`, which goes on until it is left."""
         self.needs("less")
         self.each_fault(" 2>/dev/null | less", "q")
@@ -97,7 +97,7 @@ class Programs(Case):
         self.shell.see(PROMPT)
         self.shell.assert_usable()
 
-    def test_pagers(self):
+    def test_pagers_keep_the_terminal(self):
         """`rlock … | less` works beside rlock and after it; `… | rlock … less` has the keys of the terminal, its code comes back."""
         self.needs("less")
         number = "seq -f 'num''ber %g' 100"
@@ -111,11 +111,11 @@ class Programs(Case):
             self.shell.see(PROMPT)
             self.shell.assert_usable()
 
-    def test_substitution(self):
+    def test_a_substitution_returns_with_the_command(self):
         """`x=$(rlock …)` gets the output, and returns when the command does."""
         self.assertEqual(self.shell.says("x=$(rlock run sub -- echo te''xt); echo \"$? [$x]\""), "0 [text]\n")
 
-    def test_editor(self):
+    def test_vim_stops_and_resumes(self):
         """Vim: ^Z, fg, :wq."""
         vim = self.needs("vim", "vim.tiny")
         self.shell.enter(f"rlock run edit -- {vim} -u NONE -N file")
@@ -135,7 +135,7 @@ class Programs(Case):
         self.assertEqual(read("file"), "hello\n")
         self.shell.assert_usable()
 
-    def test_killed_editor(self):
+    def test_a_killed_vim_leaves_a_cooked_terminal(self):
         """Vim SIGKILLed: the terminal is cooked again."""
         vim = self.needs("vim", "vim.tiny")
         self.shell.enter(f"rlock run edit -- {vim} -u NONE -N file; sh -c 'stty -a' >modes")
@@ -147,7 +147,7 @@ class Programs(Case):
         self.assertIn(" echo ", read("modes"))
         self.shell.assert_usable()
 
-    def test_inner_shell(self):
+    def test_an_inner_shell_has_its_keys(self):
         """bash below rlock: ^C, ^Z and fg work inside, and exit returns its code."""
         self.shell.begin_inner()
         self.shell.end_inner()

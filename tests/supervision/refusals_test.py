@@ -25,7 +25,7 @@ class Refusals(Case):
         self.assert_nothing_left(name)
         return got
 
-    def test_no_more_processes(self):
+    def test_a_lack_of_processes_starts_nothing(self):
         """NPROC at each step: no guard, no command, no renewal thread: 71; with one more it runs."""
         needs_root("setpriv", f"--reuid={NOBODY}", "true")
         for processes, missing in (1, "guard"), (2, "command"), (3, "thread"):
@@ -35,7 +35,7 @@ class Refusals(Case):
         enough = [*as_nobody("--nproc=4"), RLOCK, "run", "-t", "12", "nproc", "--", "sh", "-c", "exec sleep 8.5"]
         self.assertEqual(self.run_program(enough).returncode, 0)
 
-    def test_no_more_descriptors(self):
+    def test_a_lack_of_descriptors_starts_nothing(self):
         """NOFILE at each step: 71 until there are enough, and nothing half-started."""
         codes = {}
         for limit in range(3, 24):

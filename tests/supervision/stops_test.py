@@ -43,7 +43,7 @@ class Stops(Case):
         holder.family.await_end()
         return holder.lease_end - time.time()
 
-    def test_starved_by_hogs(self):
+    def test_hogs_do_not_delay_the_end(self):
         """Nice 19 and SCHED_IDLE beside 8 hogs: dead before the lease ends, by the guard (rlock being
         stopped) and by rlock itself."""
         family = "setsid sleep 1000 & echo on; sleep 1001"

@@ -192,7 +192,7 @@ class OfAnotherUser(Trees):
         holder.family.await_end()
         return ended
 
-    def test_contained_it_ends(self):
+    def test_a_contained_daemon_ends(self):
         self.assertTrue(self.ends_contained("contained", RLOCK))
 
     def test_a_contained_guard_that_walks_the_tree_is_noticed(self):

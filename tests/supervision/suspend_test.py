@@ -25,11 +25,11 @@ class Suspend(Case):
             return len(tasks) == threads and no_timeout and timers
         until(waits, "a wait without a timeout, beside an armed timer")
 
-    def test_a_holder(self):
+    def test_a_suspended_holder_loses_its_lock(self):
         holder = self.hold("slept", "echo on; exec sleep 1000")
         self.assert_waits(holder.pid, 2)
 
-    def test_a_waiter(self):
+    def test_a_suspended_waiter_keeps_its_place(self):
         self.hold("slept", "echo on; exec sleep 1000")
         waiter = self.start([RLOCK, "run", "-q", "slept", "--", "true"])
         until(lambda: "position" in self.run_program([RLOCK, "queue", "--json", "slept"]).stdout, "a waiter")

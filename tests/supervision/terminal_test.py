@@ -20,7 +20,7 @@ class AtATerminal(Case):
         shell.see(word + "=")
         return int(shell.see("."))
 
-    def test_each_arrives_once(self):
+    def test_each_signal_of_a_key_arrives_once(self):
         r"""^C, ^\ and WINCH reach the command once."""
         terminal = Terminal([RLOCK, "run", "once", "--", PROBE, "signals"], self.environment)
         self.addCleanup(terminal.close)
@@ -109,7 +109,7 @@ class AtATerminal(Case):
         shell.assert_usable()
         self.assert_nothing_left("loop")
 
-    def test_loop_of_bash(self):
+    def test_an_interrupt_ends_a_loop_of_bash(self):
         """^C ends the loop of an interactive bash."""
         self.interrupt(f"for i in 1 2 3; do {TURN}; done")
 
@@ -133,11 +133,11 @@ class AtATerminal(Case):
             terminal.type("\x03")
             self.assertEqual(terminal.status(), -signal.SIGINT)
 
-    def test_subshell(self):
+    def test_an_interrupt_ends_a_subshell(self):
         """^C ends a subshell with what comes after rlock in it."""
         self.interrupt(f"({TURN}; echo af''ter; {TURN})")
 
-    def test_make(self):
+    def test_an_interrupt_ends_make(self):
         """^C ends `make -k` with its remaining goals."""
         with open("Makefile", "w", encoding="utf-8") as file:
             file.write("all: one two\none two:\n\t@" + TURN.replace("$", "$$") + "\n")
@@ -211,7 +211,7 @@ class AtATerminal(Case):
         self.assertNotIn("rlock:", shell.see("got line"))
         shell.assert_usable()
 
-    def test_background_reader(self):
+    def test_a_background_reader_stops_with_rlock(self):
         """A reader in the background stops with rlock, and reads when it is brought back."""
         shell = self.shell()
         shell.enter("rlock run reader -- sh -c 'read line; echo re''ad $line' &")
@@ -222,7 +222,7 @@ class AtATerminal(Case):
         shell.see("read the line")
         shell.assert_usable()
 
-    def test_background_writer(self):
+    def test_a_background_writer_stops_and_resumes(self):
         """With `stty tostop` a writer in the background stops and resumes; rlock's own words stop nobody."""
         shell = self.shell()
         shell.says("stty tostop")
@@ -303,14 +303,14 @@ class AtATerminal(Case):
         terminal.hang_up()
         return command
 
-    def test_closed_terminal(self):
+    def test_a_closed_terminal_ends_the_command(self):
         """Without nohup a closed terminal ends the command, and the lock is free."""
         command = self.hang_up()
         until(lambda: gone(command), "the end of the command")
         until(lambda: self.free("hang-up"), "the release")
         self.assert_nothing_left("hang-up")
 
-    def test_nohup(self):
+    def test_nohup_keeps_command_and_lock(self):
         """With nohup command and lock survive it."""
         command = self.hang_up("nohup")
         # That nothing happens cannot be waited for: as long as the command in the other case takes to end.

@@ -128,7 +128,7 @@ class Killed(Trees):
         holder.took = (self.last_sign(holder) - killed) * 1000
         return holder
 
-    def test_rlock_killed(self):
+    def test_the_guard_ends_all_if_rlock_is_killed(self):
         """All gone long before the lease ends: the guard did it."""
         for kind in ALL:
             with self.subTest(kind=kind):
@@ -150,7 +150,7 @@ class Killed(Trees):
         note(f"TERM to {count} processes: all gone after {(holder.family.await_end() - sent) * 1000:.0f} ms")
         self.assert_ends(holder, -signal.SIGTERM)
 
-    def test_guard_killed(self):
+    def test_a_killed_guard_ends_the_command_or_keeps_the_lock(self):
         """The command is ended or the lock is kept, never neither: rlock releases when nothing is left."""
         for kind in ALL:
             with self.subTest(kind=kind):
