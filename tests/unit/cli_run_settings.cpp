@@ -45,9 +45,9 @@ TEST_CASE("the defaults are the documented ones") {
 TEST_CASE(
     "the reason of a CI job is its address, unless the caller gives one or hides the command") {
   using Variables = std::map<std::string, std::string>;
-  auto reason = [](const Variables& variables, const test::Words& options = {}) {
+  auto reason = [](const Variables& given, const test::Words& options = {}) {
     static Variables present;  // a Getenv is a plain function
-    present = variables;
+    present = given;
     auto got = run_settings(test::run_call(options), [](const char* name) -> const char* {
       const auto found = present.find(name);
       return found == present.end() ? nullptr : found->second.c_str();
