@@ -108,7 +108,7 @@ served_in_order() {
   [[ ${stderr_lines[0]} == *"another lock or host"* ]] || fail "$stderr"
   rm ticket
   asks lock
-  RLOCK_URL=$RLOCK_URL?db=1 run -0 --separate-stderr rlock run --ticket ticket lock -- true
+  RLOCK_URL="$RLOCK_URL?db=1" run -0 --separate-stderr rlock run --ticket ticket lock -- true
   says "another lock or host"
 }
 

@@ -37,7 +37,7 @@ line() { recipe "$@" | sed -z 's, \\\n *, ,g'; }
 @test "after a failover: the runs that may have overlapped are in the list, and no others" {
   rlock run steady -- true
   hold_with 'exec 9<>go; echo >up; read -r _ <&9' taken
-  redis del rlock:{taken}:{holders,limits,who,meta} >/dev/null
+  redis del 'rlock:{taken}:'{holders,limits,who,meta} >/dev/null
   rlock run taken -- true
   echo 1<>go
   ends_with 0 "$holder"
