@@ -50,9 +50,9 @@ job=(spec jobTemplate spec)
 
 @test "five replicas that start together migrate one after the other, and each starts when its own is done" {
   arguments kubernetes/migrate.yaml spec template spec initContainers 0 args
-  program migrate 'mkdir migrating || exit; echo migrated >migrated; rmdir migrating'
+  program migrate 'mkdir migrating || exit; echo migrated >migrating/done; mv migrating/done .; rmdir migrating'
   for i in 1 2 3 4 5; do
-    start sh -c '"$@" && cat migrated' sh "${argv[@]}" >"replica.$i" 2>/dev/null
+    start sh -c '"$@" && cat done' sh "${argv[@]}" >"replica.$i" 2>/dev/null
   done
   all_done
   for i in 1 2 3 4 5; do [ "$(cat "replica.$i")" = migrated ] || fail "replica $i started before the migration was done"; done
