@@ -81,44 +81,44 @@ served_in_order() {
 }
 
 @test "a waiter that an operator removes loses its place" {
-  hold lock
-  asks lock
-  returns lock 2>err
-  rlock queue lock --remove "$(rlock queue --json lock | jq -r '.waiters[0].owner')"
+  hold removed
+  asks removed
+  returns removed 2>err
+  rlock queue removed --remove "$(rlock queue --json removed | jq -r '.waiters[0].owner')"
   ends_with 75 "$waiter"
   [ ! -s ticket ]
 }
 
 @test "a ticket is for one lock, prefix, database and kind of waiter, on one boot of one host" {
   local other
-  hold lock
+  hold purpose
   hold another
-  RLOCK_PREFIX=other: hold lock
-  for other in "another" "--prefix other: lock" "--while-closed lock"; do
+  RLOCK_PREFIX=other: hold purpose
+  for other in "another" "--prefix other: purpose" "--while-closed purpose"; do
     rm -f ticket
-    asks lock
+    asks purpose
     # shellcheck disable=SC2086 # words
     run -75 --separate-stderr rlock run -w 1ms --ticket ticket $other -- touch started
     [[ ${stderr_lines[0]} == 'rlock: --ticket: "ticket" is for another lock or host; the position in the queue is the last' ]] || fail "$stderr"
   done
   rm ticket
-  asks lock
+  asks purpose
   sed -i 's/"boot":"./"boot":"!/' ticket
-  run -75 --separate-stderr rlock run -w 1ms --ticket ticket lock -- touch started
+  run -75 --separate-stderr rlock run -w 1ms --ticket ticket purpose -- touch started
   [[ ${stderr_lines[0]} == *"another lock or host"* ]] || fail "$stderr"
   rm ticket
-  asks lock
-  RLOCK_URL="$RLOCK_URL?db=1" run -0 --separate-stderr rlock run --ticket ticket lock -- true
+  asks purpose
+  RLOCK_URL="$RLOCK_URL?db=1" run -0 --separate-stderr rlock run --ticket ticket purpose -- true
   says "another lock or host"
 }
 
 @test "a ticket counts for 15 minutes" {
-  hold lock
-  asks lock
+  hold aging
+  asks aging
   aged 890
-  asks lock
+  asks aging
   aged 901
-  run -75 --separate-stderr rlock run -w 1ms --ticket ticket lock -- touch started
+  run -75 --separate-stderr rlock run -w 1ms --ticket ticket aging -- touch started
   [[ ${stderr_lines[0]} == 'rlock: --ticket: "ticket" is older than 15m; the position in the queue is the last' ]] || fail "$stderr"
 }
 
