@@ -133,7 +133,7 @@ first_option() { mandoc -T ascii -O width=80 "$top/man/$1" | col -bx | grep -n -
 @test "the examples of a command begin in the column of its other texts" {
   command -v mandoc >/dev/null || skip "mandoc is not installed: apt install mandoc"
   for page in "$top"/man/rlock-*.1; do
-    run ! grep -E '^ {1,4}[^ ]' <(mandoc -T ascii -O width=80 "$page" | col -bx | sed -n '/^EXAMPLES/,/^SEE/p')
+    run ! grep -E '^ {1,4}[^ ]' <(mandoc -T ascii -O width=80 "$page" | col -bx | sed -n '/^EXAMPLES/,/^OPTIONS/p')
   done
 }
 
