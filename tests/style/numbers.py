@@ -13,9 +13,7 @@ TIMING, CONSTANTS, ONCE = "src/lock/timing.hpp", "src/lua/constants.lua", "src/l
 ROWS = [
     # page, its text, source, its text
     (RUN, "about 1,000 finished", ONCE, "MARKS, BATCH = 1000, 64"),
-    (RUN, "1,000 to 1,063, it drops the 64 least", ONCE, "MARKS, BATCH = 1000, 64"),
     (PROTOCOL, "it removes the 64 that expire first", ONCE, "MARKS, BATCH = 1000, 64"),
-    (OPTIONS, "about 1,000 of them for each lock", ONCE, "MARKS, BATCH = 1000, 64"),
     (RUN, "for 30 days after a run last asked", CONSTANTS, "KEPT = 2592000000"),
     (PROTOCOL, "A tombstone counts for 60 s", CONSTANTS, "TOMBSTONE = 60000"),
     (PROTOCOL, "The slice is 5 s for the first 64 waiters", CONSTANTS, "SLICE = 5000"),

@@ -194,13 +194,15 @@ TEST_CASE("each option has a long text for the manual") {
   }
 }
 
-TEST_CASE(
-    "the page of a command explains an option itself, unless the text is about other options") {
+TEST_CASE("the page of a command refers to an earlier page for a long text of an option") {
   auto page = manual_page("@options acquire@\n", "");
   REQUIRE(page);
   CHECK(rlock::test::contains(*page, "It cannot be combined with busy= of "));
   CHECK(rlock::test::contains(*page,
                               "then exit with 75 (default: forever).\n"
+                              ".BR rlock\\-run (1)\nsays more.\n"));
+  CHECK(rlock::test::contains(*page,
+                              "waiter that has this option.\n"
                               ".BR rlock\\-run (1)\nsays more.\n"));
   CHECK_FALSE(rlock::test::contains(*page, "max\\-run"));
   CHECK_FALSE(manual_page("@options of nothing@", ""));

@@ -202,11 +202,14 @@ std::string option_heading(const OptionRow& row) {
   return out + value_shown(row, italic(row.metavar));
 }
 
+// A longer text of an earlier command is not repeated: the reader is sent to its page.
+constexpr size_t kLongText = 120;
+
 std::string item(const OptionRow& row, const OptionText& text, CommandId command) {
   std::string out = util::format(".TP\n{}\n{}", option_heading(row), roff(as_sentence(text.help)));
   if (!text.fallback.empty()) out += util::format(" (default: {})", roff(text.fallback));
   out += ".\n";
-  if (text.same_as != nullptr && !fits(text.manual, command)) {
+  if (text.same_as != nullptr && (text.manual.size() > kLongText || !fits(text.manual, command))) {
     out += page_of(*text.same_as) + "\nsays more.\n";
   } else if (!text.manual.empty()) {
     out += roff(text.manual) + "\n";

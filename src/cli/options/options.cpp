@@ -50,9 +50,8 @@ constexpr OptionRow kOptions[] = {
      "exit with 75 immediately if the lock is busy",
      "For a job that many hosts start together and only one should run: the others skip it. With "
      "--quiet a skip prints nothing. A host whose clock is behind may still run the job a second "
-     "time: --once-per and --once-within prevent that. If the server is unavailable, rlock tries "
-     "to reach it for 2s. With --connect-timeout 1m it skips a busy lock immediately and yet waits "
-     "for the server. This option cannot be combined with a --wait longer than 0."},
+     "time: --once-per and --once-within prevent that. WAITING FOR THE SERVER says what happens if "
+     "the server is unavailable. This option cannot be combined with a --wait longer than 0."},
     {option(Opt::wait, "wait", "DUR", "A DEPLOY FROM CI", kRun | kAcquire | kClose,
             {.group = Group::waiting,
              .letter = 'w',
@@ -60,11 +59,10 @@ constexpr OptionRow kOptions[] = {
              .common = true,
              .in_file = true}),
      "wait at most DUR, then exit with 75",
-     "For a job that is better not run than run late. 0 is the same as -n. This option limits how "
-     "long rlock waits for the lock and for the server. --max-run limits how long the command "
-     "runs. If the server is unavailable, rlock tries to reach it until this time expires, at "
-     "least for --connect-timeout. Without this option it tries for 60 s. If no server has "
-     "answered by then, it exits with 69. --wait forever undoes a wait in rlock.toml."},
+     "For a job that is better not run than run late. This option limits how long rlock waits for "
+     "the lock, and for a server that is unavailable: see WAITING FOR THE SERVER. To limit how "
+     "long the command runs, use --max-run. 0 is the same as -n, and forever undoes a wait in "
+     "rlock.toml."},
     {option(Opt::conflict_exit_code, "conflict-exit-code", "N", "COMING FROM FLOCK",
             kRun | kAcquire,
             {.group = Group::waiting, .letter = 'E', .fallback = "75", .most = 255}),
@@ -76,13 +74,12 @@ constexpr OptionRow kOptions[] = {
                          "config=78",
              .demand = Demand::free}),
      "exit with N if the command did not run because of WHAT",
-     "N is 0 to 255. Separate several by commas. If a caller has to know why the command did not "
-     "run, choose codes that the command itself never returns. busy=N is for a busy lock "
-     "(--nonblock, --wait and --max-queue), done=N for work that was done before (--once, "
-     "--once-per and --once-within), superseded=N for a run that a newer one supersedes "
-     "(--supersede), failures=N for failed runs that are not repeated (--max-failures), and "
-     "unavailable=N, denied=N and config=N replace 69, 77 and 78. Do not try again after "
-     "superseded: the newer run does the work. With config=0 or denied=0 the caller does not "
+     "For a caller that has to know why the command did not run: choose codes from 0 to 255 that "
+     "the command itself never returns, separated by commas. busy is for a busy lock (--nonblock, "
+     "--wait and --max-queue), done for work that was done before (--once, --once-per and "
+     "--once-within), superseded for a run that a newer one supersedes (--supersede; do not try "
+     "again), failures for failed runs that are not repeated (--max-failures), and unavailable, "
+     "denied and config replace 69, 77 and 78. With denied=0 or config=0 the caller does not "
      "notice that no run can work: rlock config and rlock doctor then say why. CALLERS in rlock(1) "
      "says which codes mean something to other programs."},
     {option(Opt::shell_text, "", "TEXT", "COMING FROM FLOCK", kRun,
@@ -176,28 +173,21 @@ constexpr OptionRow kOptions[] = {
      "skip the command and exit with 0 if a run of NAME with this KEY has succeeded",
      "For work that several processes start, such as a migration at the start of each replica: one "
      "runs it, and the others wait and then continue. KEY identifies the work, for example a "
-     "commit: 1 to 200 bytes. An empty KEY is an error, because a variable that is not set expands "
-     "to one. It must not contain {, } or control characters. The server keeps a KEY for 30 days "
-     "after a run last asked for it, and about 1,000 of them for each lock. See "
-     "DONE ONCE."},
+     "commit: 1 to 200 bytes, without {, } and control characters. An empty KEY is an error, "
+     "because a variable that is not set expands to one. See DONE ONCE."},
     {option(Opt::once_per, "once-per", "minute|15m|hour|6h|day|week|month",
             "A JOB ONCE A DAY ON TEN HOSTS", kRun,
             {.group = Group::once, .common = true, .examples = true, .demand = Demand::free}),
      "run the command once in each calendar period",
-     "For a crontab line on several hosts. A run that finds its work done exits with 0. The "
-     "period is that in which a host begins to ask for the lock: day, week (from Monday) and "
-     "month by the local date of the host, all others by UTC. A duration must divide a day, as "
-     "15m and 6h do. Such periods begin at midnight in UTC. cron starts jobs by the same clock, "
-     "so hosts whose clocks differ by some seconds still agree on the period. For day, week and "
-     "month all hosts need the same time zone: a run that finds its work done by a host with "
-     "another one prints a warning. See DONE ONCE."},
+     "For a crontab line on several hosts: one of them runs the command, and the others wait until "
+     "it is done and exit with 0. The period is that in which a host begins to ask for the lock. "
+     "cron starts jobs by the same clock, so hosts whose clocks differ by some seconds still agree "
+     "on it. See DONE ONCE, also for time zones."},
     {option(Opt::once_within, "once-within", "DUR", "A JOB ONCE A DAY ON TEN HOSTS", kRun,
             {.group = Group::once, .least = 1, .most = 366 * kDay}),
      "skip the command and exit with 0 if a run of NAME succeeded within DUR",
      "For timers that have no calendar, have jitter or start late: choose half of the timer's "
-     "period, at most 366d. A run counts if it began to ask for the lock less than DUR before this "
-     "one, or was granted the lock after this one began to ask. The clocks of the hosts do not "
-     "matter. See DONE ONCE."},
+     "period, at most 366d. The clocks of the hosts do not matter. See DONE ONCE."},
     {option(Opt::max_failures, "max-failures", "N", "A JOB THAT CATCHES UP, AS WITH ANACRON", kRun,
             {.group = Group::once, .fallback = "none", .least = 1, .most = UINT32_MAX}),
      "with --once, --once-per or --once-within: after N failed runs, exit with 75",
@@ -208,20 +198,19 @@ constexpr OptionRow kOptions[] = {
     {option(Opt::supersede, "supersede", "N", "A DEPLOY FROM CI", kRun | kAcquire,
             {.group = Group::waiting, .value_optional = true, .most = kGreatestToken}),
      "keep only the newest waiter that has this option",
-     "The newest is the waiter with the greatest N. The others exit with 75. For deploys: after a "
-     "long deploy, only the newest commit is deployed, and those in between are left out. N is a "
-     "number that grows, such as the pipeline number. It keeps a retried old deploy from winning, "
-     "even if no run is waiting, because the server remembers the greatest N that was granted the "
-     "lock: for 30 days, or until rlock forget NAME. A run with that same N may run again, so you "
-     "can repeat a deploy. Without N, the latest run to arrive is the newest. A newer run takes "
-     "over the position of the run that it replaces. It never affects the current holder, and "
-     "with --nonblock it replaces no waiter. This option works with one server only."},
+     "For deploys: after a long deploy, only the newest commit is deployed, and the waiters in "
+     "between exit with 75. The newest has the greatest N, such as the pipeline number, or arrived "
+     "last if there is no N. A newer run takes over the position of the run that it replaces. The "
+     "server remembers the greatest N that was granted the lock, for 30 days or until rlock forget "
+     "NAME, so that an old deploy that is retried later exits with 75, too. A run with that same N "
+     "may run again. This option never affects the current holder, replaces no waiter with "
+     "--nonblock, and works with one server only."},
     {option(Opt::while_closed, "while-closed", "", "FREEZE OF AN ENVIRONMENT", kRun | kAcquire,
             {.group = Group::waiting}),
      "acquire the lock even if it is closed (rlock close)",
      "For work that must run during a freeze, such as a fix. While the lock is closed, such a run "
      "waits only for current holders, and for earlier runs with this option. This option works "
-     "with one server only. See rlock close."},
+     "with one server only."},
     {option(Opt::urgent, "urgent", "DUR", "report: urgent fix waits behind routine jobs",
             kRun | kAcquire,
             {.group = Group::waiting, .value_optional = true, .least = 1, .most = kDay}),
@@ -238,20 +227,11 @@ constexpr OptionRow kOptions[] = {
     {option(Opt::contain, "contain", "user", "A JOB ONCE A DAY ON TEN HOSTS", kRun,
             {.group = Group::processes, .value_optional = true, .in_file = true}),
      "run the command in its own pid namespace",
-     "The kernel kills everything in the namespace when the run is over. With =user the command "
-     "runs in a user namespace, too. For a command whose processes must all be gone after the "
-     "run, even if rlock and its guard are killed at the same instant. This includes processes of "
-     "root, fork storms, processes under a debugger, and daemons. rlock kills leftover processes "
-     "before it releases the lock. Processes in the namespace have their own pids, also in their "
-     "output, and see no other processes in /proc. Process 1 there is rlock's: a job that logs to "
-     "/proc/1/fd/1 in a container has to write to /proc/self/fd/1. Their mounts are not visible "
-     "outside. "
-     "--contain needs root (CAP_SYS_ADMIN). Without root, use --contain=user: in a user "
-     "namespace, files of all other users appear to belong to nobody, ambient capabilities and "
-     "supplementary groups are lost, and sudo and other set-user-ID programs do not work. Do not "
-     "use =user for a backup, which would record the wrong owners. rlock doctor says which of the "
-     "two works on this host. If your choice does not, rlock exits with 71 before it asks for the "
-     "lock."},
+     "For a command whose processes must all be gone after the run, whoever owns them, and even if "
+     "rlock and its guard are killed: the kernel kills everything in the namespace. --contain "
+     "needs root, and --contain=user works without, but changes who seems to own the files of "
+     "others: do not use it for a backup. rlock doctor says which of the two works on this host, "
+     "and rlock-guarantees(7) what else the command sees."},
     {option(Opt::format, "format", "native|plain|redisson", "COMING FROM SET NX EX",
             kRun | kAcquire | kRenew | kRelease | kStatus | kWatch | kForce,
             {.group = Group::storage, .fallback = "native"}),
@@ -264,10 +244,10 @@ constexpr OptionRow kOptions[] = {
             kRun, {.group = Group::waiting, .value_optional = true, .in_file = true, .least = 1}),
      "if no server answers for DUR, warn and run the command without the lock",
      "Only for a job that is better run twice than not at all. Without DUR rlock decides after "
-     "--connect-timeout, whatever --wait says. The command then finds RLOCK_UNLOCKED in its "
-     "environment instead of RLOCK_TOKEN. If a server rejects the login or is not ready, it has "
-     "answered, so the command does not run. Neither does it after an error in the configuration: "
-     "see EXIT STATUS, 69."},
+     "--connect-timeout, whatever --wait says. rlock warns again after the command, which finds "
+     "RLOCK_UNLOCKED in its environment instead of RLOCK_TOKEN. If a server "
+     "rejects the login or is not ready, it has answered, so the command does not run. Neither "
+     "does it after an error in the configuration: see 69 in EXIT STATUS of rlock(1)."},
     {option(Opt::hide_command, "hide-command", "", "report: secrets in the stored command line",
             kRun | kAcquire, {.group = Group::output, .in_file = true}),
      "do not store the command line",
@@ -549,11 +529,8 @@ constexpr PerCommandText kPerCommandTexts[] = {
      "option is required with a --format other than native, and with --token to restore a lease."},
     {{Opt::slots, kAcquire, "1"},
      "allow up to N holders; only --json says which slot this one has",
-     "Limits how many scripts work at the same time. Give the same N everywhere, at most 1024. The "
-     "owner id does not show the slot, and acquire does not set RLOCK_SLOT: read slot and owner "
-     "from --json, as rlock-recipes(7) shows. The slot is a number from 1 to N that no other live "
-     "holder has. This option cannot be combined with --shared, several servers or another "
-     "--format."},
+     "acquire does not set RLOCK_SLOT, and the owner id does not contain the slot: read both from "
+     "--json, as rlock-recipes(7) shows. rlock-run(1) says more."},
     {{Opt::exit_code, kAcquire, "busy=75, superseded=75, unavailable=69, denied=77, config=78"},
      "exit with N (0-255) if rlock did not acquire the lock because of WHAT",
      "Separate several by commas. busy applies to --nonblock, --wait and --max-queue, and "
