@@ -267,16 +267,16 @@ class Checker(unittest.TestCase):
                 found = list(map(str, checker.check(scene.seen, [check])))
                 self.assertTrue(any(text in each for each in found) if text else not found, found)
 
-    def test_finds_faults_of_a_lock(self):
+    def test_the_checker_finds_faults_of_a_lock(self):
         self.rows(plain, PLAIN, *checker.CHECKS)
 
-    def test_what_is_done_once(self):
+    def test_the_checker_finds_faults_of_once(self):
         self.rows(with_key, ONCE, *nemesis.ONCE, "E")
 
-    def test_what_is_done_once_within_a_distance(self):
+    def test_the_checker_finds_faults_of_once_within(self):
         self.rows(within, WITHIN, "once", "done")
 
-    def test_finds_faults_of_slots(self):
+    def test_the_checker_finds_faults_of_slots(self):
         self.rows(slots, SLOTS, "slots", "slot", "M", "F")
 
 

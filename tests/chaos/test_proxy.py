@@ -32,7 +32,7 @@ class Proxied(unittest.TestCase):
         self.behind.sendall(b"back")
         self.assertEqual(self.client.recv(4), b"back")
 
-    def test_a_network_that_passes_nothing(self):
+    def test_a_proxy_that_holds_passes_nothing(self):
         self.proxy.order(self.port, "hold")
         for one, other in (self.client, self.behind), (self.behind, self.client):
             one.sendall(b"late")
@@ -43,7 +43,7 @@ class Proxied(unittest.TestCase):
         for other in self.client, self.behind:
             self.assertEqual(other.recv(4), b"late")
 
-    def test_a_server_that_is_far_away(self):
+    def test_a_distant_server_answers_later(self):
         port, = free_ports(1)
         near = Proxy(self.server.getsockname(), "127.0.0.1", [port])
         self.addCleanup(near.end)

@@ -46,7 +46,7 @@ class States(unittest.TestCase):
                 with self.subTest(version=folder.name, situation=situation):
                     checked.result()
 
-    def test_what_each_release_left(self):
+    def test_today_s_rlock_reads_what_each_release_left(self):
         """packaging/releases names the releases whose states are here."""
         lines = (HERE.parents[1] / "packaging/releases").read_text().splitlines()
         releases = {line.split()[0] for line in lines if not line.startswith("#")}
@@ -55,7 +55,7 @@ class States(unittest.TestCase):
         for folder in folders.values():
             self.check_folder(folder)
 
-    def test_what_today_s_rlock_leaves(self):
+    def test_today_s_rlock_reads_what_it_leaves(self):
         """So what a release will leave can be recorded, and is found again."""
         with tempfile.TemporaryDirectory(prefix="rlock-states.") as folder:
             record.write(os.environ["RLOCK"], pathlib.Path(folder))

@@ -73,7 +73,7 @@ class Adopted(Case):
         self.assertTrue(gone(own))
         self.assertFalse(gone(pid_in("older")))
 
-    def test_rlock_killed_beside_older_jobs(self):
+    def test_a_kill_of_rlock_spares_older_jobs(self):
         """Killing the process that the caller started ends the command, and no older job."""
         holder = self.below_older("older", "--", "sh", "-c", "sleep 1000 & echo $!. >own; " + REQUESTING)
         pid_in("orphan")

@@ -26,13 +26,13 @@ class Cancel(Trees):
         note(f"{what}: last sign of life {min(before):.1f} to {max(before):.1f} ms before the next run")
         self.assertGreater(min(before), 0)
 
-    def test_workers_of_a_shell_after_int(self):
+    def test_an_int_ends_the_workers_of_a_shell(self):
         self.assert_none_beside_the_next("INT", signal.SIGINT, WORKERS)
 
-    def test_workers_of_a_shell_after_term(self):
+    def test_a_term_ends_the_workers_of_a_shell(self):
         self.assert_none_beside_the_next("TERM", signal.SIGTERM, WORKERS)
 
-    def test_workers_that_ignore_term(self):
+    def test_workers_that_ignore_term_are_killed(self):
         """KILL comes after --kill-after."""
         self.assert_none_beside_the_next("TERM ignored", signal.SIGTERM, STUBBORN * 2 + "echo on; wait", "-k", "100ms")
 
@@ -174,7 +174,7 @@ class Cancel(Trees):
         send(int(read("worker")), signal.SIGKILL)
         self.assert_ends(holder, 0)
 
-    def test_of_nested_runs_the_innermost_reports_it(self):
+    def test_the_innermost_run_reports_a_command_that_ignores_term(self):
         with open("errors", "wb") as errors:
             holder = self.work("outer", f"exec {RLOCK} run -k 200ms inner -- sh -c 'trap \"\" TERM; echo $$ >command; $B beat & "
                                "echo on; while :; do sleep 1; done'", "-k", "200ms", stderr=errors)
@@ -257,7 +257,7 @@ class CancelThenStop(Trees):
         with open("go", "w", encoding="utf-8"):
             pass
 
-    def test_a_worker_ends_before_the_lease(self):
+    def test_the_guard_ends_a_worker_before_the_lease_expires(self):
         for number in signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP:
             with self.subTest(number=number):
                 holder = self.leave(number, f"{BREED} life beat &")
@@ -270,7 +270,7 @@ class CancelThenStop(Trees):
                 for name in "asked", "go", "life":
                     os.remove(name)
 
-    def test_the_time_of_the_stop_does_not_count(self):
+    def test_the_time_for_which_rlock_is_stopped_does_not_count(self):
         """The command exited soon after the HUP, although rlock learns it only after --kill-after."""
         holder = self.leave(signal.SIGHUP, f"{BREED} life beat &", "-t", "1m", "-k", "3s")
         asked = time.monotonic()
@@ -283,7 +283,7 @@ class CancelThenStop(Trees):
         self.assert_ends(holder, 0)
         holder.family.await_end()
 
-    def test_one_that_ignores_a_hangup_lives(self):
+    def test_a_worker_that_ignores_a_hangup_lives(self):
         holder = self.leave(signal.SIGHUP, f"nohup {BREED} life beat 2>/dev/null & echo $!. >daemon; sleep 1000 & echo $!. >worker")
         self.end_command()
         daemon, worker = pid_in("daemon"), pid_in("worker")

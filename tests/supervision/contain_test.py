@@ -39,7 +39,7 @@ class Contained(Trees):
     def guard(self, holder):
         return child_of(holder.pid, "lease-guard")
 
-    def test_numbers_of_its_own(self):
+    def test_a_contained_command_has_pids_of_its_own(self):
         """Its /proc shows the guard and itself."""
         got = self.run_contained("own", "--", "sh", "-c", "echo $$ /proc/[0-9]*; readlink /proc/self/ns/pid; exit 7")
         numbers, namespace = got.stdout.splitlines()
@@ -67,13 +67,13 @@ class Contained(Trees):
         self.assertEqual(got.returncode, 5)
         self.assertTrue(os.path.exists("got"))
 
-    def test_a_tree_that_ignores_term(self):
+    def test_a_contained_tree_that_ignores_term_is_killed(self):
         got = self.run_contained("--max-run", "1s", "-k", "100ms", "proof", "--", "sh", "-c",
                                  "trap '' TERM; (setsid sh -c 'sleep 1000 & sleep 1000' &); sleep 1000")
         self.assertEqual(got.returncode, 124)
         self.assert_nothing_left("proof")
 
-    def test_term_is_passed_on(self):
+    def test_a_term_reaches_a_contained_command(self):
         holder = self.contained("term", "trap 'exit 6' TERM; echo on; while :; do sleep 0.05; done")
         send(holder.pid, signal.SIGTERM)
         self.assert_ends(holder, 6)
@@ -100,7 +100,7 @@ class Contained(Trees):
         self.assertEqual(read("clean"), "\n")
         self.assert_nothing_left("hangup")
 
-    def test_many_sessions_when_rlock_is_killed(self):
+    def test_the_kernel_ends_many_sessions_if_rlock_is_killed(self):
         """The kernel ends them at once, without a look at each."""
         count = 1000 if os.geteuid() == 0 else 500
         holder = self.sessions(count)
@@ -108,7 +108,7 @@ class Contained(Trees):
         send(holder.pid, signal.SIGKILL)
         note(f"{count} sessions: the last sign of life {1000 * (self.last_sign(holder) - killed):.1f} ms after the kill")
 
-    def test_many_sessions_that_ignore_term(self):
+    def test_many_sessions_that_ignore_term_are_killed_before_the_release(self):
         """What is left after --kill-after needs no signal: it is killed before the release."""
         holder = self.sessions(1000, "-k", "200ms")
         send(holder.pid, signal.SIGTERM)
@@ -116,7 +116,7 @@ class Contained(Trees):
         holder.family.await_end()
         self.assert_nothing_left("sessions")
 
-    def test_rlock_and_guard_killed_at_once(self):
+    def test_the_kernel_ends_all_if_rlock_and_guard_are_killed(self):
         holder = self.contained("both", "setsid sleep 1000 & echo on; exec sleep 1001")
         guard = self.guard(holder)
         send(holder.pid, signal.SIGSTOP)
@@ -124,7 +124,7 @@ class Contained(Trees):
             send(pid, signal.SIGKILL)
         holder.family.await_end()
 
-    def test_a_term_to_the_guard(self):
+    def test_a_term_from_outside_to_the_guard_counts(self):
         """One from outside is for the run; one of the command, whose parent the guard is, is not."""
         holder = self.contained("term", "trap 'exit 4' TERM; kill -TERM 1; sleep 0.5; echo on; while :; do sleep 0.05; done")
         send(self.guard(holder), signal.SIGTERM)
@@ -144,7 +144,7 @@ class Contained(Trees):
         self.stop_past_its_lease(holder)
         self.assert_nothing_left("stopped")
 
-    def test_guard_stopped_and_rlock_killed(self):
+    def test_a_stopped_guard_dies_with_rlock(self):
         holder = self.contained("resumed", "setsid sleep 1000 & echo on; exec sleep 1001")
         guard = self.guard(holder)
         send(guard, signal.SIGSTOP)
@@ -161,7 +161,7 @@ class Contained(Trees):
         for name in "outer", "inner", "third":
             self.assert_nothing_left(name)
 
-    def test_nested_ends_with_the_outer_one(self):
+    def test_a_contained_nested_run_ends_with_the_outer_one(self):
         holder = self.contained("outer", f"exec {RLOCK} run -q {self.option} inner -- sh -c 'setsid sleep 1000 & echo on; sleep 1000'")
         send(holder.pid, signal.SIGKILL)
         holder.family.await_end()
@@ -178,14 +178,14 @@ class Contained(Trees):
         self.run_program(["redis-cli", "-s", folder + "/rlock.sock", "shutdown", "nosave"])
         self.assertEqual((got.returncode, got.stdout, free), (0, "inside\n", 1), got)
 
-    def test_pids_that_a_service_manager_named(self):
+    def test_service_variables_name_the_command_as_it_sees_itself(self):
         """WATCHDOG_PID and LISTEN_PID name the command as it sees itself."""
         script = 'export WATCHDOG_PID=$$ LISTEN_PID=$$; exec "$@"'
         got = self.run_program([*self.before, "sh", "-c", script, "sh", RLOCK, "run", self.option, "watched", "--",
                                 "sh", "-c", "echo $WATCHDOG_PID $LISTEN_PID $$"])
         self.assertEqual(got.stdout, "2 2 2\n", got)
 
-    def test_read_after_a_contained_shell(self):
+    def test_a_script_reads_on_after_a_contained_shell(self):
         """It ends by itself, and cannot name the group that had the terminal: the script's next `read` gets its line."""
         shell = Shell(self)
         with open("script", "w", encoding="utf-8") as file:
@@ -224,7 +224,7 @@ class Contained(Trees):
             self.skipTest("no ptrace here: " + failed[0])
         return holder
 
-    def test_a_debugger_that_does_not_wait(self):
+    def test_a_debugger_that_does_not_wait_delays_no_end(self):
         """All are dead, though not reaped: the run is over."""
         holder = self.held_by_a_debugger("read -r _ <go; exit 6")
         with open("go", "w", encoding="utf-8") as go:
@@ -232,7 +232,7 @@ class Contained(Trees):
         self.assert_ends(holder, 6)
         self.assert_nothing_left("debugged")
 
-    def test_a_guard_that_is_killed_beside_a_debugger(self):
+    def test_a_guard_that_is_killed_beside_a_debugger_ends_the_run(self):
         holder = self.held_by_a_debugger("exec sleep 1001")
         send(self.guard(holder), signal.SIGKILL)
         self.assert_ends(holder, 71)
@@ -315,17 +315,17 @@ class WithoutRights(Case):
         self.assertEqual(self.server.call("KEYS", "*refused*"), [])
         return got.stderr
 
-    def test_where_a_user_namespace_works(self):
+    def test_the_refusal_names_a_user_namespace_that_works(self):
         needs_root(*NOBODY, "unshare", "-Upm", "true")
         self.assertIn("use --contain=user,", self.refused())
 
-    def test_without_any_namespace_nothing_starts(self):
+    def test_the_refusal_names_no_user_namespace_that_fails(self):
         needs_root(*NOBODY, *NO_NAMESPACES, "true")
         self.assertNotIn("=user", self.refused(*NO_NAMESPACES))
 
 
 class InChroot(Case):
-    def test_runs_in_a_chroot(self):
+    def test_a_contained_run_works_in_a_chroot(self):
         """The root folder there is no mount; nothing of the run is mounted outside of it."""
         needs_root("unshare", "-m", "true")
         got = self.run_program(["unshare", "-m", "sh", "-euc", """

@@ -31,19 +31,19 @@ class Died(Trees):
             with self.subTest(number=number):
                 self.assert_none_beside_the_next(number, WORKER, -number, (None, number), number=number)
 
-    def test_a_shell_whose_child_was_killed(self):
+    def test_a_shell_whose_child_was_killed_leaves_nothing(self):
         """It exits with 137."""
         self.assert_none_beside_the_next("137", "sh -c '$B beat & echo on; wait; :'; exit $?", 128 + signal.SIGKILL, (137, None),
                                          lambda holder: child_of(command_of(holder.pid, "sh"), "sh"))
 
-    def test_a_python_script_whose_child_was_killed(self):
+    def test_a_python_script_whose_child_was_killed_leaves_nothing(self):
         """It exits with 256 - 9."""
         script = "import subprocess, sys; sys.exit(subprocess.call(['sh', '-c', '$B beat & echo on; wait; :']))"
         name = os.path.basename(sys.executable)
         self.assert_none_beside_the_next("247", f'{sys.executable} -c "{script}"; exit $?', 256 - signal.SIGKILL, (247, None),
                                          lambda holder: child_of(child_of(command_of(holder.pid, "sh"), name), "sh"))
 
-    def test_what_a_nested_run_passes_on(self):
+    def test_a_nested_run_whose_command_was_killed_leaves_nothing(self):
         """The inner command is killed, and the inner rlock ends by the same signal."""
         self.assert_none_beside_the_next("nested", f"$B beat & exec {RLOCK} run inner -- sh -c 'echo on; $B beat & wait'", -signal.SIGKILL,
                                          (None, 9), lambda holder: named_below(holder.pid, "sh"))
@@ -108,14 +108,14 @@ class DiedUncontained(Trees):
         holder = self.left_behind(signal.SIGHUP)
         holder.family.await_end()
 
-    def test_of_a_pipe_that_nobody_reads(self):
+    def test_a_command_that_dies_of_a_closed_pipe_leaves_its_daemons(self):
         """That is how the first of a pipeline ends: its daemons go on."""
         holder = self.left_behind(signal.SIGPIPE)
         before = self.life(holder.life)[0]
         until(lambda: self.life(holder.life)[0] > before + 1e8, "a sign of life")
         self.sweep()
 
-    def test_long_after_a_hangup(self):
+    def test_a_command_that_ends_long_after_a_hangup_leaves_its_worker(self):
         """A HUP that the command took as a request to read its configuration again makes no cancel of its end."""
         holder = self.hold("reload", "trap 'echo >command.hup' HUP; sleep 1000 & echo $! >worker; "
                            "echo on; until [ -e go ]; do sleep 0.05; done; exit 3", "-k", "100ms")

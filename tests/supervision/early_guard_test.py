@@ -84,20 +84,20 @@ class EarlyGuard(Case):
                 self.assertFalse(os.path.exists("ran"))
                 self.server.call("FLUSHALL")
 
-    def test_one_that_is_stopped_ends_with_rlock(self):
+    def test_a_stopped_guard_ends_with_rlock(self):
         asking = self.asking("early", "--", "true")
         stop(asking.guard)
         send(asking.pid, signal.SIGKILL)
         until(lambda: gone(asking.guard), "the end of the guard")
 
-    def test_one_that_is_stopped_is_resumed(self):
+    def test_a_stopped_guard_is_resumed(self):
         asking = self.asking("early", "--", "sh", "-c", SHOW)
         stop(asking.guard)
         self.server.go_on()
         self.assert_holder(*asking.communicate()[0].splitlines())
         self.assert_ends(asking, 0)
 
-    def test_one_that_was_killed_is_replaced(self):
+    def test_a_killed_guard_is_replaced(self):
         asking = self.asking("early", "--", "sh", "-c", SHOW)
         send(asking.guard, signal.SIGKILL)
         until(lambda: gone(asking.guard), "the end of the guard")
@@ -107,7 +107,7 @@ class EarlyGuard(Case):
         self.assert_ends(asking, 0)
         self.assertEqual(complaint, "")
 
-    def test_no_room_for_the_environment(self):
+    def test_an_environment_without_room_gets_a_new_guard(self):
         """More than fits into the message to the guard: another one is forked that has it all."""
         one = self.run_program([RLOCK, "run", "outer", "--", "sh", "-c", 'echo "$RLOCK_HELD"']).stdout.strip()
         held = ";".join(one.replace("outer", f"outer{number}") for number in range(100))
@@ -141,13 +141,13 @@ class EarlyGuard(Case):
         self.assert_nothing_left("queue")
         return alone
 
-    def test_a_waiter_has_none(self):
+    def test_a_waiter_has_no_guard(self):
         self.assertTrue(self.leaves_no_guard(RLOCK))
 
     def test_a_guard_beside_a_waiter_is_noticed(self):
         self.assertFalse(self.leaves_no_guard(mutant("guard_waits_on")))
 
-    def test_the_first_process_of_a_new_namespace(self):
+    def test_a_guard_that_is_pid_1_of_a_namespace_is_kept(self):
         """After `unshare -p` a guard that was given up would leave a namespace without PID 1, where none can follow."""
         needs_root("unshare", "-p", "true")
         holder = self.hold("space", "echo on; read -r _", stdin=subprocess.PIPE)

@@ -34,7 +34,7 @@ class Exits(Case):
     def run_command(self, value, command, before=()):
         return self.run_program([*before, RLOCK, "run", f"exits-{value}", "--", *command])
 
-    def test_every_exit_code_of_a_command_below_pid_1(self):
+    def test_pid_1_passes_on_every_exit_code(self):
         """All 256 exit codes, rlock being PID 1."""
         needs_root(*INIT, "true")
 
@@ -43,7 +43,7 @@ class Exits(Case):
             return None if (got.returncode, got.stderr) == (code, "") else f"{code}: {got}"
         self.several(check, range(256))
 
-    def test_death_by_every_signal(self):
+    def test_rlock_dies_by_the_signal_of_its_command(self):
         """rlock dies by the same signal, without a core of its own."""
         def check(number):
             process = subprocess.Popen([RLOCK, "run", f"exits-{number}", "--", PROBE, "die", str(number)],
@@ -55,7 +55,7 @@ class Exits(Case):
         self.several(check, TERMINATING)
         self.assertEqual(os.listdir("."), [])
 
-    def test_death_by_every_signal_below_pid_1(self):
+    def test_pid_1_exits_with_128_and_the_signal(self):
         """PID 1 cannot die by a signal: it exits with 128 + N."""
         needs_root(*INIT, "true")
 

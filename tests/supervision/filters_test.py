@@ -18,7 +18,7 @@ class Filters(Case):
         super().setUp()
         needs(*OPTIONAL, "true")
 
-    def test_a_call_that_rlock_can_do_without(self):
+    def test_a_run_does_without_a_forbidden_call(self):
         """Neither memory that is locked nor real time: the run goes on as without the filter."""
         for calls in ["mlockall"], ["sched_setscheduler"], ["mlockall", "sched_setscheduler"]:
             with self.subTest(calls=calls):
@@ -26,7 +26,7 @@ class Filters(Case):
                 self.assertEqual((got.returncode, got.stderr), (5, ""))
                 self.assert_nothing_left("filtered")
 
-    def test_one_call_of_two(self):
+    def test_the_guard_makes_the_call_that_is_allowed(self):
         """Where one of them is allowed, the guard makes it."""
         if os.geteuid() != 0:
             self.skipTest("needs root")
@@ -44,7 +44,7 @@ class Filters(Case):
     def in_real_time(self, pid):
         return os.sched_getscheduler(pid) == os.SCHED_FIFO
 
-    def test_a_call_that_the_guard_needs(self):
+    def test_a_forbidden_call_that_the_guard_needs_is_named(self):
         """71, and the message says what killed the guard."""
         got = self.run_program([*kill_filter("setsid"), RLOCK, "run", "filtered", "--", "sleep", "1000"])
         self.assertEqual(got.returncode, 71, got)
@@ -52,7 +52,7 @@ class Filters(Case):
                                      r'filter forbids a system call; in a systemd unit, .*SystemCallFilter=\n$')
         self.assert_nothing_left("filtered")
 
-    def test_a_guard_that_was_killed(self):
+    def test_the_signal_that_killed_the_guard_is_named(self):
         """The message names the signal."""
         with open("err", "w", encoding="utf-8") as err:
             holder = self.hold("killed", "echo on; exec sleep 1000", stderr=err)
@@ -60,7 +60,7 @@ class Filters(Case):
         self.assert_ends(holder, 71)
         self.assertIn("the guard process was killed by signal 9 (SIGKILL)\n", read("err"))
 
-    def test_a_sandbox_without_sockets(self):
+    def test_a_sandbox_without_sockets_is_named(self):
         """77 at once, and the message says where rlock can run: the name servers are not blamed, nor is the server waited for."""
         for url in "unix:///run/redis.sock", "redis://127.0.0.1:1", "redis://db1.example":
             with self.subTest(url=url):

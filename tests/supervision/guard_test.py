@@ -149,14 +149,14 @@ class Jobs(Trees):
         self.await_births(life, script.count("$B"))
         return shell, shell.rlock(), life
 
-    def test_kill_9_of_the_job(self):
+    def test_the_guard_survives_a_kill_of_the_job_and_ends_the_rest(self):
         """`kill -9 %1` takes rlock, the command and their group; the guard, elsewhere, the rest."""
         shell, rlock, life = self.job("setsid $B beat & env -i setsid $B beat & $B beat", end=" &")
         shell.enter("kill -9 %1")
         until(lambda: gone(rlock), "the end of rlock")
         self.await_quiet(life)
 
-    def test_a_shell_that_exits_with_a_stopped_job(self):
+    def test_a_shell_that_exits_ends_its_stopped_job(self):
         """Nothing of the group is left: the hangup ends it, as it ends any other job."""
         shell, rlock, life = self.job("$B beat & $B beat")
         shell.type("\x1a")

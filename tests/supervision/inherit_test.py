@@ -36,11 +36,11 @@ class Inherit(Case):
         self.assertTrue(poll.poll(PATIENCE * 1000), "rlock or its guard holds on to it")
         return time.monotonic() - before
 
-    def test_what_the_command_closes(self):
+    def test_rlock_keeps_open_nothing_that_the_command_closes(self):
         """It closes stdin, stdout and fd 9: writer, reader and flock are free, while rlock goes on."""
         self.close_within()
 
-    def test_what_the_command_closes_without_dev_null(self):
+    def test_rlock_keeps_nothing_open_without_dev_null(self):
         needs_root(*NO_DEV_NULL, "true")
         self.close_within(NO_DEV_NULL)
 
@@ -70,21 +70,21 @@ class Inherit(Case):
         for fd in reader, writer, lock:
             os.close(fd)
 
-    def test_closed_descriptors_without_dev_null(self):
+    def test_a_run_with_closed_descriptors_ends_without_dev_null(self):
         """The run ends with its command, as its pipes have no number below 3."""
         needs_root(*NO_DEV_NULL, "true")
         got = self.run_program([*NO_DEV_NULL, *CLOSED, RLOCK, "run", "nowhere", "--", "sh", "-c", "exit 5"])
         self.assertEqual(got.returncode, 5)
         self.assert_nothing_left("nowhere")
 
-    def test_closed_descriptors_that_cannot_be_opened(self):
+    def test_closed_descriptors_that_cannot_be_opened_start_nothing(self):
         refused = [*STRACE, "-P", "/dev/null", "-P", "/", "-e", "inject=openat:error=ENFILE"]
         needs_root(*refused, "true")
         got = self.run_program([*refused, *CLOSED, RLOCK, "run", "nowhere", "--", "touch", "ran"])
         self.assertEqual(got.returncode, 71)
         self.assertFalse(os.path.exists("ran"))
 
-    def test_signals_of_the_caller(self):
+    def test_the_command_inherits_the_signal_settings_of_the_caller(self):
         """Mask and dispositions are the caller's, and the exit code is kept although CHLD is ignored."""
         seen = [subprocess.run([*before, PROBE, "status"], preexec_fn=peculiar, env=self.environment, check=False,
                                stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout
@@ -94,7 +94,7 @@ class Inherit(Case):
         process = self.start([RLOCK, "run", "peculiar", "--", "sh", "-c", "exit 23"], preexec_fn=peculiar)
         self.assert_ends(process, 23)
 
-    def test_signals_that_are_not_meant_for_the_command(self):
+    def test_a_signal_that_is_not_meant_for_the_command_does_not_reach_it(self):
         """One that it sends itself does not come back; what ends an unprepared program does not end rlock."""
         script = "trap 'echo got >got' USR1; kill -USR1 $PPID; trap '' ALRM XCPU PWR 40; echo on; until [ -e go ]; do sleep 0.01; done"
         holder = self.hold("meant", script)

@@ -57,11 +57,11 @@ class Kills(Case):
         """`pkill -9 rlock` leaves the guard, which ends the grandchildren."""
         self.kill_with("pkill", "-9", "rlock")
 
-    def test_pkill_by_command_line(self):
+    def test_a_pkill_by_command_line_leaves_the_guard(self):
         """`pkill -9 -f` likewise."""
         self.kill_with("pkill", "-9", "-f", "rlock run target")
 
-    def test_rlock_and_guard_killed_at_once(self):
+    def test_the_kernel_ends_the_child_if_rlock_and_guard_are_killed(self):
         """Nobody is left to end the tree: the direct child dies by the kernel's hand."""
         holder = self.hold("both", "echo on; exec sleep 1000")
         guard = child_of(holder.pid, "lease-guard")
@@ -70,7 +70,7 @@ class Kills(Case):
         send(holder.pid, signal.SIGKILL)
         holder.family.await_end()
 
-    def test_oom_kill_of_rlock(self):
+    def test_the_guard_ends_the_rest_after_an_oom_kill_of_rlock(self):
         """The OOM killer takes rlock, the guard ends the rest."""
         needs_root("unshare", "-m", "true")
         family = self.family()

@@ -31,7 +31,7 @@ class LostLease(Trees):
         self.assert_ends(next_one, -signal.SIGTERM)
         return grace
 
-    def test_no_grace_period_beside_the_next_holder(self):
+    def test_a_lost_lock_with_a_new_holder_has_no_grace_period(self):
         """The lock was deleted and taken, or the server lost its data and all slots are taken."""
         for forget, mode in ((["DEL", "rlock:{lost}:holders"], []), (["FLUSHALL"], []), (["FLUSHALL"], ["--slots", "1"])):
             with self.subTest(forget=forget, mode=mode):

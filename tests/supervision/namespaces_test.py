@@ -31,7 +31,7 @@ class Namespaces(Case):
         """Stopped past the ttl: the guard, init of the namespace there, ends all; nothing hangs."""
         self.fenced(*BELOW)
 
-    def test_fenced_in_the_moment_of_the_start(self):
+    def test_the_guard_ends_a_namespace_that_has_just_started(self):
         """The same where rlock is stopped before it has closed what was its command's alone."""
         slow = ["strace", "-D", "-o", "/dev/null", "-e", "trace=dup3", "-e", "inject=dup3:delay_enter=500000"]
         needs_root(*slow, "true")
@@ -50,7 +50,7 @@ class Namespaces(Case):
         self.assertEqual(self.last_end("below"), "no-renewal")
         self.assert_nothing_left("below")
 
-    def test_with_the_proc_of_another_namespace(self):
+    def test_the_proc_of_another_namespace_is_not_believed(self):
         """`unshare -pf` without a /proc of its own: what that shows of our pids is strangers', not believed."""
         needs_root("unshare", "-pf", "true")
         for script, code in ("exit 7", 7), ("kill -KILL $$", 128 + signal.SIGKILL):
@@ -60,7 +60,7 @@ class Namespaces(Case):
                 self.assertRegex(got.stderr, r"^rlock: warning: .*/proc .*\n(rlock: .* killed by signal 9 \(SIGKILL\)\n)?$")
         self.assert_nothing_left("namespaced")
 
-    def test_guards_of_the_same_number(self):
+    def test_guards_of_the_same_pid_do_not_meet(self):
         """Containers of one pod share a network: in each, what asks its guard to outlive the run does so."""
         needs_root("unshare", "-pf", "--mount-proc", "true")
         script = """rlock run outer$1 -- sh -c 'rlock acquire inner'$1' --renew-while 1 && : >on'$1'; exec sleep 1000' &

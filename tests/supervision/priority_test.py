@@ -36,7 +36,7 @@ class Priority(Case):
         super().setUp()
         needs_root("chrt", "-f", "1", "true")
 
-    def test_the_renewal_thread_alone_goes_first(self):
+    def test_the_renewal_thread_goes_first(self):
         holder = self.hold("first", "echo on; sleep 1000", "-t", "3", before=["nice", "-n", "19"])
         thread = renewal_thread(holder.pid)
         self.assertEqual(os.sched_getparam(thread).sched_priority, os.sched_get_priority_min(os.SCHED_FIFO))
@@ -58,15 +58,15 @@ class Priority(Case):
         note(f"{name}: {rounds} rounds in {seconds:.1f} s")
         self.assertLessEqual(rounds, 100 + 1000 / 60 * seconds)
 
-    def test_it_rests_while_the_server_refuses(self):
+    def test_the_thread_rests_while_the_server_refuses(self):
         self.rests("refused", "-t", "60")
 
-    def test_it_rests_when_the_lease_is_over(self):
+    def test_the_thread_rests_when_the_lease_is_over(self):
         self.rests("over", "-t", "1", "--on-lost", "ignore")
 
 
 class Unprivileged(Case):
-    def test_a_refusal_costs_nothing(self):
+    def test_a_run_without_priority_renews_its_lease(self):
         """Whom the kernel grants no priority runs as before."""
         needs_root("setpriv", "--reuid", "65534", "--clear-groups", "true")
         holder = self.hold("refused", "echo on; sleep 1000", "-t", "1",

@@ -31,7 +31,7 @@ class Proc(Case):
         self.assertEqual((got.returncode, got.stderr), (0, ""), got)
         self.assertEqual(self.run_program([RLOCK, "run", "warned", "--", "true"]).stderr, "")
 
-    def test_warns_of_lost_orphans(self):
+    def test_a_sandbox_that_loses_orphans_is_warned_of(self):
         """A sandbox refuses what makes rlock and its guard the parents of orphans; where the kernel ends all it does not matter."""
         needs_root(*NO_ORPHANS, "true")
         got = self.run_program([*NO_ORPHANS, RLOCK, "run", "warned", "--", "true"])
@@ -49,7 +49,7 @@ class Proc(Case):
         self.assertNotIn("could not stop", terminal.shown)
         self.assertTrue(gone(pid_in("pid")))
 
-    def test_refused_to_the_guard(self):
+    def test_a_guard_without_proc_ends_the_command(self):
         """rlock is stopped past its lease: the guard ends the command."""
         terminal = self.held(REFUSED, "-t", "5", "--no-renew")
         rlock = child_of(terminal.pid, "rlock")
@@ -58,7 +58,7 @@ class Proc(Case):
         send(rlock, signal.SIGCONT)
         self.assertEqual(terminal.status(), 76)
 
-    def test_descendants_where_it_is_refused_for_a_while(self):
+    def test_descendants_are_waited_for_while_proc_is_refused(self):
         """Who cannot be looked for may be there. --wait-descendants"""
         needs_root(*REFUSED, "true")
         briefly = [*REFUSED[:-1], REFUSED[-1] + ":when=1..3"]
@@ -67,19 +67,19 @@ class Proc(Case):
         self.assertEqual(done.returncode, 0)
         self.assertEqual(read("other"), "75\n")
 
-    def test_a_signal_where_it_is_refused(self):
+    def test_a_signal_reaches_the_command_if_proc_is_refused(self):
         """kill(1) reaches the command."""
         terminal = self.held(REFUSED)
         send(child_of(terminal.pid, "rlock"), signal.SIGTERM)
         self.assertEqual(terminal.status(), -signal.SIGTERM)
 
-    def test_a_signal_where_it_is_missing(self):
+    def test_a_signal_reaches_the_command_if_proc_is_missing(self):
         """kill(1) reaches the command."""
         terminal = self.held(MISSING)
         send(terminal.pid, signal.SIGTERM)
         self.assertEqual(terminal.status(), -signal.SIGTERM)
 
-    def test_a_signal_where_it_is_of_another_namespace(self):
+    def test_a_signal_reaches_the_command_if_proc_is_of_another_namespace(self):
         """kill(1) reaches the command, and nobody of those numbers outside."""
         terminal = self.held(OTHER_NAMESPACE)
         send(child_of(terminal.pid, "rlock"), signal.SIGINT)

@@ -65,7 +65,7 @@ class Refusals(Case):
         """strace that holds up the exec of COMMAND, and nothing else."""
         return [*STRACE, "-P", command, "-e", "trace=execve", "-e", f"inject=execve:delay_enter={microseconds}"]
 
-    def test_exec_beyond_the_lease(self):
+    def test_an_exec_that_hangs_beyond_the_lease_starts_nothing(self):
         """An exec that hangs past the lease: the command never starts, 76."""
         needs_root(*self.delayed("/bin/true", 0), "true")
         script = self.script(": >started")
@@ -76,7 +76,7 @@ class Refusals(Case):
         self.assertFalse(os.path.exists("started"))
         self.assert_nothing_left("hung")
 
-    def test_exec_beyond_the_lease_of_a_stopped_rlock(self):
+    def test_the_guard_ends_an_exec_that_hangs_beyond_the_lease(self):
         """The guard does not hang with the exec, and ends it in time by itself."""
         needs_root(*self.delayed("/bin/true", 0), "true")
         script = self.script(": >started")
@@ -92,13 +92,13 @@ class Refusals(Case):
         self.assertFalse(os.path.exists("started"))
         self.assert_nothing_left("hung")
 
-    def test_exec_within_the_lease(self):
+    def test_an_exec_that_hangs_for_less_than_the_lease_starts(self):
         """One that hangs for less does start."""
         needs_root(*self.delayed("/bin/true", 0), "true")
         argv = [*self.delayed("/bin/true", 300_000), RLOCK, "run", "slow", "--", "/bin/true"]
         self.assertEqual(self.run_program(argv).returncode, 0)
 
-    def test_killed_by_others_during_the_exec(self):
+    def test_a_kill_during_the_exec_is_reported_as_a_signal(self):
         """An exec that hangs and is killed, by a user or for want of memory: that signal is reported, no exit code."""
         needs_root(*self.delayed("/bin/true", 0), "true")
         script = self.script("exec sleep 1000")
@@ -110,7 +110,7 @@ class Refusals(Case):
         self.assert_ends(holder, -signal.SIGKILL)
         self.assert_nothing_left("hung")
 
-    def test_event_log_on_a_disk_that_hangs(self):
+    def test_an_event_log_on_a_disk_that_hangs_delays_nothing(self):
         """No write to it delays a renewal or the release."""
         log = self.folder + "/log"
         hanging = [*STRACE, "-P", log, "-e", "trace=write", "-e", "inject=write:delay_enter=9000000"]
@@ -120,7 +120,7 @@ class Refusals(Case):
         self.assertIn("acquired", read(log))
         self.assert_nothing_left("slow")
 
-    def test_messages_on_a_disk_that_hangs(self):
+    def test_messages_on_a_disk_that_hangs_delay_nothing(self):
         """The command starts, the lease is renewed and the lock is released, whatever -v has to say."""
         messages = self.folder + "/messages"
         hanging = [*STRACE, "-P", messages, "-e", "trace=write", "-e", "inject=write:delay_enter=9000000"]
@@ -142,7 +142,7 @@ class Refusals(Case):
                     self.assertIn(got.returncode, (5, 71), (call, nth, got))
                 self.assert_nothing_left("inject")
 
-    def test_no_guard_any_more(self):
+    def test_a_killed_guard_that_cannot_be_replaced_ends_the_command(self):
         """Where the guard is killed and no process can be started the command is ended, 71."""
         needs_root("setpriv", f"--reuid={NOBODY}", "true")
         holder = self.hold("unguarded", LONG, before=as_nobody("--nproc=1000"), stderr=subprocess.PIPE)

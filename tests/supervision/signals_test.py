@@ -133,7 +133,7 @@ class Signals(Case):
                 self.needs(shell)
                 self.ends(f"exec {shell} script", 7, "worker complete\nscript asked\n")
 
-    def test_as_pid_1_too(self):
+    def test_a_script_that_handles_term_completes_below_pid_1(self):
         needs_root(*INIT, "true")
         self.ends("exec sh script", 7, "worker complete\nscript asked\n", before=INIT)
 

@@ -72,7 +72,7 @@ class OfAnotherUser(Trees):
         status = until(lambda: (text := self.run_program([RLOCK, "status", name]).stdout) and "ending" in text and text, "status")
         self.assertIn(f"ending, cannot stop pid {root} of root", status)
 
-    def test_the_lock_is_kept_until_it_has_ended(self):
+    def test_the_lock_is_kept_until_a_survivor_has_ended(self):
         """After --max-run with -q, after a TERM, after the command was killed, and where it is the command itself
         (`rlock run … sudo …`), which TERM cannot reach. The code comes then."""
         def term(holder):
@@ -93,7 +93,7 @@ class OfAnotherUser(Trees):
                 self.assert_ends(holder, code)
                 self.assertTrue(self.free(name))
 
-    def test_a_second_term_leaves(self):
+    def test_a_second_term_ends_rlock_without_a_release(self):
         """Without a release: the lock lasts as long as its lease."""
         holder = self.run_over("second")
         send(holder.pid, signal.SIGTERM)
@@ -170,7 +170,7 @@ class OfAnotherUser(Trees):
         self.assert_ends(holder, 124)
         return ended
 
-    def test_what_is_below_it_ends(self):
+    def test_the_processes_below_a_survivor_end(self):
         """Its own parent does not die: the walk goes down to it."""
         self.assertTrue(self.below("below", RLOCK))
 
@@ -198,7 +198,7 @@ class OfAnotherUser(Trees):
     def test_a_contained_guard_that_walks_the_tree_is_noticed(self):
         self.assertFalse(self.ends_contained("contained", mutant("contained_walk")))
 
-    def test_others_beside_it_end_in_time(self):
+    def test_the_processes_beside_a_survivor_end_in_time(self):
         """A process that cannot be ended does not protect the rest: rlock stopped."""
         holder, forker = self.beside_a_forker("beside", "-t", "10")
         send(holder.pid, signal.SIGSTOP)
@@ -207,7 +207,7 @@ class OfAnotherUser(Trees):
         send(holder.pid, signal.SIGCONT)
         self.assert_ends(holder, 76)
 
-    def test_others_beside_it_end_with_rlock(self):
+    def test_the_processes_beside_a_survivor_end_with_rlock(self):
         """The same, rlock killed."""
         holder, forker = self.beside_a_forker("beside", "-t", "1h")
         end = self.server.lease_end("beside")

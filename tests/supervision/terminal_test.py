@@ -56,7 +56,7 @@ class AtATerminal(Case):
                     terminal.type(keys)
                     self.assertIn(terminal.status(), (-number, 128 + number))  # timeout makes a code of it
 
-    def test_what_is_waited_for_gets_the_keys(self):
+    def test_a_descendant_that_is_waited_for_gets_the_keys(self):
         """^C with --wait-descendants, when the command itself has ended: the code stays the command's."""
         script = "echo $$. >pid; setsid -f sh -c 'echo on; exec sleep 1000'; exit 5"
         terminal = self.on(RLOCK, "run", "--wait-descendants", "-v", "left", "--", "sh", "-c", script)
@@ -90,7 +90,7 @@ class AtATerminal(Case):
         self.assertFalse(gone(daemon))
         send(daemon, signal.SIGKILL)
 
-    def test_a_signal_of_the_kernel_that_is_not_the_terminals(self):
+    def test_an_alarm_of_the_kernel_is_no_key(self):
         """alarm(2), set by the program that executes rlock: the command gets the signal, as it is without a terminal."""
         alarm = "import os, signal, sys; signal.alarm(1); os.execvp(sys.argv[1], sys.argv[1:])"
         terminal = Terminal(["python3", "-c", alarm, RLOCK, "run", "alarm", "--", "sleep", "1000"], self.environment)
@@ -113,7 +113,7 @@ class AtATerminal(Case):
         """^C ends the loop of an interactive bash."""
         self.interrupt(f"for i in 1 2 3; do {TURN}; done")
 
-    def test_loop_of_a_script(self):
+    def test_an_interrupt_ends_the_loop_of_a_script(self):
         """^C ends the loop of a script in bash and in dash."""
         for shell in "bash", "dash":
             with self.subTest(shell=shell):
@@ -121,7 +121,7 @@ class AtATerminal(Case):
                     file.write(f"for i in 1 2 3; do {TURN}; done\n")
                 self.interrupt(f"{shell} ./script")
 
-    def test_interrupted_at_its_start(self):
+    def test_an_interrupt_ends_a_run_that_has_just_started(self):
         """^C at any moment of the start ends rlock and the command, whichever guard forks it."""
         long = {"LONG": "x" * 5000}  # no room in a guard that was forked before the grant
         for delay in range(0, 8000, 200):
@@ -168,7 +168,7 @@ class AtATerminal(Case):
                 self.assertNotIn("rlock:", shell.see("got line"))
                 shell.assert_usable()
 
-    def test_a_stop_that_is_longer_than_the_lease(self):
+    def test_a_stop_that_is_longer_than_the_lease_ends_the_command(self):
         """^Z longer than the lease ends the command, 76; also with -q, which keeps rlock from reporting the stop."""
         for options, lines in ((), 1), (("-q",), 0):
             with self.subTest(options=options):
@@ -179,7 +179,7 @@ class AtATerminal(Case):
                 self.assertIn("rlock: lost", shell.see("code=76"))
                 shell.assert_usable()
 
-    def test_a_stop_that_nobody_would_resume(self):
+    def test_a_stop_that_nobody_would_resume_stops_nothing(self):
         """In an orphaned group ^Z stops nobody: nothing is printed, and the command goes on."""
         script = "echo on; read line; echo go''t $line; sleep 0.2"
         terminal = self.on(RLOCK, "run", "orphan", "--", "sh", "-c", script)
@@ -200,7 +200,7 @@ class AtATerminal(Case):
         shell.see(PROMPT)
         self.assertEqual(shell.says("true"), "")
 
-    def test_a_stop_that_the_caller_blocked(self):
+    def test_a_stop_that_the_caller_blocked_stops_nothing(self):
         """^Z stops neither rlock nor the command, which inherits the block."""
         block = ("import os, signal, sys; signal.pthread_sigmask(0, {signal.SIGTSTP}); "
                  "os.execvp(sys.argv[1], sys.argv[1:])")
@@ -236,7 +236,7 @@ class AtATerminal(Case):
         shell.type("\n")
         shell.assert_usable()
 
-    def test_read_after_a_kill(self):
+    def test_a_script_reads_on_after_a_kill_of_rlock(self):
         """Rlock SIGKILLed in a script: the script's next `read` gets its line."""
         shell = self.shell()
         with open("script", "w", encoding="utf-8") as file:
@@ -251,7 +251,7 @@ class AtATerminal(Case):
         shell.see("got this")
         shell.assert_usable()
 
-    def test_read_after_a_killed_shell(self):
+    def test_a_script_reads_on_after_a_killed_shell(self):
         """A shell below rlock is killed while a job of it has the terminal, in raw mode: the script's next `read` gets its line."""
         shell = self.shell()
         with open("script", "w", encoding="utf-8") as file:
@@ -287,7 +287,7 @@ class AtATerminal(Case):
         # A busy machine may keep rlock from the second one for longer than half a second.
         self.assertTrue(any(grace(at) for at in range(5)))
 
-    def test_modes_that_a_command_leaves_on_purpose(self):
+    def test_the_modes_that_a_command_sets_stay(self):
         """They stay, as `stty` under rlock is to have an effect."""
         shell = self.shell()
         shell.says("rlock run modes -- stty -echo")

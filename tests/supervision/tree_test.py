@@ -58,12 +58,12 @@ class LeaseEnds(Trees):
                          f"{max(left):.1f} ms before the lease's end")
                     self.assertGreater(min(left), 0)
 
-    def test_forker_when_rlock_is_stopped(self):
+    def test_a_forker_ends_in_time_if_rlock_is_stopped(self):
         """A grandchild in a session of its own that goes on forking."""
         self.crowd(CROWD)
         self.check("rlock stopped", ["forker"], TTLS, self.rlock_stopped)
 
-    def test_forker_when_the_server_hangs(self):
+    def test_a_forker_ends_in_time_if_the_server_hangs(self):
         """rlock itself has to end what ignores its TERM."""
         self.crowd(CROWD)
         def hung_and_back(holder, name):
@@ -73,17 +73,17 @@ class LeaseEnds(Trees):
             return end
         self.check("server hung", ["forker"], TTLS, hung_and_back)
 
-    def test_every_kind_when_rlock_is_stopped(self):
+    def test_every_kind_of_tree_ends_in_time_if_rlock_is_stopped(self):
         """Threads that fork, vfork, deep chains, daemons, cleared environments."""
         kinds = [kind for kind in ALL if kind not in ["forker", *STORMS]]
         self.check("rlock stopped", kinds, TTLS[:1], self.rlock_stopped)
 
-    def test_storms_when_rlock_is_stopped(self):
+    def test_fork_storms_end_in_time_if_rlock_is_stopped(self):
         """The guard runs before what keeps all processors busy, where it may."""
         needs_root()
         self.check("rlock stopped", STORMS, [5], self.rlock_stopped)
 
-    def test_thousands_when_rlock_is_stopped(self):
+    def test_thousands_of_processes_end_in_time_if_rlock_is_stopped(self):
         """So many take their time to die: the guard begins earlier."""
         self.check("rlock stopped", [f"sessions {THOUSANDS}"], [5], self.rlock_stopped)
 
@@ -97,7 +97,7 @@ class LeaseEnds(Trees):
         send(holder.pid, signal.SIGCONT)
         self.assert_ends(holder, 76)
 
-    def test_guard_stopped_again_and_again(self):
+    def test_a_guard_that_is_stopped_again_and_again_is_resumed_or_replaced(self):
         """rlock resumes its guard, or does its work."""
         self.stop = threading.Event()
         def stop_guard(holder, name):
@@ -166,7 +166,7 @@ class Killed(Trees):
                     self.assert_ends(holder, 71)
                 note(f"guard killed, {kind}: last sign of life after at most {max(took):.1f} ms")
 
-    def test_guard_stopped_then_rlock_killed(self):
+    def test_a_stopped_guard_wakes_up_when_rlock_is_killed(self):
         """The guard wakes up when rlock is gone."""
         for kind in "forker", "ways out":
             with self.subTest(kind=kind):
@@ -184,13 +184,13 @@ class Killed(Trees):
 
 
 class Waiting(Trees):
-    def test_wait_descendants_over_a_cleared_environment(self):
+    def test_a_descendant_with_a_cleared_environment_is_waited_for(self):
         """Whatever a descendant did to its environment and session, it is waited for."""
         got = self.run_program([RLOCK, "run", "--wait-descendants", "wait", "--", "sh", "-c",
                                 "env -i setsid -f sh -c 'sleep 0.5; echo late'; exit 5"])
         self.assertEqual((got.returncode, got.stdout), (5, "late\n"))
 
-    def test_a_process_with_a_lock_file_of_a_server(self):
+    def test_a_descendant_with_the_lock_file_of_a_server_is_waited_for_and_ended(self):
         """fd 3 on a file called rlock.lock means nothing."""
         os.mkdir("lk")
         open_it = "exec 3>lk/rlock.lock; "
@@ -206,7 +206,7 @@ class Strangers(Trees):
     def stranger(self, **environment):
         return self.start(["sleep", "1000"], env=self.environment | environment)
 
-    def test_one_with_the_owner_in_a_variable(self):
+    def test_a_stranger_with_the_owner_in_a_variable_is_spared(self):
         """It is not the command's: neither signals nor the end of the run reach it."""
         holder = self.hold("stranger", "echo $RLOCK_OWNER >owner; echo on; exec sleep 1000", "--max-run", "4s", "-k", "50ms")
         owner = read("owner").strip()
@@ -216,7 +216,7 @@ class Strangers(Trees):
         for one in strangers:
             self.assertIsNone(one.poll())
 
-    def test_one_whose_files_block(self):
+    def test_a_stranger_whose_files_block_delays_nothing(self):
         """Reading its environment would hang for ever: a fifo stands for the lock on its memory."""
         needs_root("unshare", "-m", "true")
         os.mkfifo("blocks")
