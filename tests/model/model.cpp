@@ -154,34 +154,37 @@ const Bounds kLast{.works = three(newest())};
 const Bounds kLastAndFault{.works = {{}, newest(), newest()}, .faults = 1};
 
 const std::vector<Mutant> kMutants{
-    mutant("the token counts from the counter alone", "F:", kLoss,
+    mutant("the server issues tokens without its clock", "F:", kLoss,
            {{"math.max(memory.last + 1, now_us)", "memory.last + 1"}}),
-    mutant("last come, first served", "Q:", kPlain,
+    mutant("the server grants the lock to the last waiter", "Q:", kPlain,
            {{"call('ZRANGE', QUEUE, 0, 0)[1]", "call('ZRANGE', QUEUE, -1, -1)[1]"}}),
-    mutant("a grant needs no claim", "L:", kPlain, {{"now + 2000", "now + line.ttl"}}),
+    mutant("the server grants a full lease that no waiter has claimed", "L:", kPlain,
+           {{"now + 2000", "now + line.ttl"}}),
     mutant(
-        "a renewal does not extend the lease", "M:", kPlain,
+        "the server answers a renewal and extends no lease", "M:", kPlain,
         {{"math.max(entries[entry] or 0, lease_of(entry))", "entries[entry] or lease_of(entry)"}}),
-    mutant("a waiter is never admitted", "no stuck queue:", kPlain,
+    mutant("the server admits no waiter", "no stuck queue:", kPlain,
            {{"head == excluded or M.words.unknown_rules(line) or not M.slots.fits(line.limit, "
              "line.while_closed)",
              "true"}}),
-    mutant("a renewal extends every lease", "O:", {.limits = {kShared, kShared}},
+    mutant("the server extends every lease at one renewal", "O:", {.limits = {kShared, kShared}},
            {{"return {'extended'}",
              "for _, o in ipairs(call('ZRANGE', HOLDERS, 0, -1)) do "
              "call('ZADD', HOLDERS, now + ttl, o) end return {'extended'}"}}),
-    mutant("two holders of one slot", "S:", {.limits = {2, 2}},
+    mutant("the server gives one slot to two holders", "S:", {.limits = {2, 2}},
            {{"while used[line.slot] do line.slot = line.slot + 1 end", ""}}),
-    mutant("a waiter is granted a closed lock", "C: ", kClosable,
+    mutant("the server grants a closed lock to a waiter", "C: ", kClosable,
            {{"fits(line.limit, line.while_closed)", "fits(line.limit, true)"}}),
-    mutant("heartbeats do not grow with the slices", "H:", kRestThree,
+    mutant("the server expects the heartbeat of an idle waiter too soon", "H:", kRestThree,
            {{"now + 15000 * slices", "now + 15000"}}),
-    mutant("a success is not marked", "D: a success is not marked", kOne,
+    mutant("the server does not record a success", "D: a success is not marked", kOne,
            {{"if args.outcome == 'succeeded' then", "if false then"}}),
-    mutant("a late success is marked though forgotten since", "D: what was forgotten",
+    mutant("the server records a late success that was forgotten since", "D: what was forgotten",
            kOneForgotten, {{"if token <= memory.forgotten then return '' end", ""}}),
-    mutant("both stay in the queue", "P: two", kLast, {{"if other then replace(other) end", ""}}),
-    mutant("a claim without a number is not noted", "P: an older one comes back", kLastAndFault,
+    mutant("the server keeps a superseded waiter in the queue", "P: two", kLast,
+           {{"if other then replace(other) end", ""}}),
+    mutant("the server does not note the claim of an owner without a number",
+           "P: an older one comes back", kLastAndFault,
            {{"if request.supersedes then M.supersede.note_newest(line.token) end", ""}})};
 
 }  // namespace

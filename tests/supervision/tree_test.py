@@ -206,7 +206,7 @@ class Strangers(Trees):
     def stranger(self, **environment):
         return self.start(["sleep", "1000"], env=self.environment | environment)
 
-    def test_a_stranger_with_the_owner_in_a_variable_is_spared(self):
+    def test_a_stranger_with_the_owner_in_a_variable_is_left_alone(self):
         """It is not the command's: neither signals nor the end of the run reach it."""
         holder = self.hold("stranger", "echo $RLOCK_OWNER >owner; echo on; exec sleep 1000", "--max-run", "4s", "-k", "50ms")
         owner = read("owner").strip()
