@@ -271,7 +271,7 @@ END
   done
 }
 
-@test "URLs: schemes, hosts, ports, databases, query keys, relative paths" {
+@test "URLs are refused for bad schemes, hosts, ports, databases, query keys and relative paths" {
   for url in x host:6379 http://h redis:// redis:///1 redis://h:0 redis://h:65536 redis://h:x redis://h/x \
     redis://h/-1 redis://h/1/2 'redis://[::1' 'redis://h?frob=1' redis://a%zz@h redis://:%@h unix:// unix://relative \
     'unix:///s?db=x' 'unix:///s?frob=1'; do

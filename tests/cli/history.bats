@@ -46,7 +46,7 @@ past() { rlock history --json "$1" | jq -c "$2"; }
   [[ $(rlock history sad) == *expired* ]]
 }
 
-@test "-n shows so many runs, with their skips" {
+@test "history -n shows so many runs, with their skips" {
   for waiter in first second third; do
     hold many
     run -75 rlock run -n --reason "$waiter" many -- true

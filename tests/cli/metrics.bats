@@ -5,7 +5,7 @@ load helpers/helpers
 # value METRIC NAME: from what metrics prints.
 value() { rlock metrics "$2" | sed -n "s/^$1{name=\"$2\"} //p"; }
 
-@test "metrics: what runs, and how the runs before it ended" {
+@test "metrics shows what runs, and how the runs before it ended" {
   rlock run nightly -- true
   run -7 rlock run nightly -- sh -c 'exit 7'
   hold nightly
@@ -43,7 +43,7 @@ value() { rlock metrics "$2" | sed -n "s/^$1{name=\"$2\"} //p"; }
   run -65 --separate-stderr rlock metrics bad 'team-*'
 }
 
-@test "metrics: at most a thousand locks, the others are counted" {
+@test "metrics prints at most a thousand locks, and counts the others" {
   redis eval 'for i = 1, 1003 do redis.call("HSET", string.format("rlock:{lock-%04d}:meta", i), "form", 1, "last", 5) end' 0
   run -0 rlock metrics 'lock-*'
   [ "$(grep -c '^rlock_runs_total{' <<<"$output")" = 1000 ]
@@ -105,7 +105,7 @@ value() { rlock metrics "$2" | sed -n "s/^$1{name=\"$2\"} //p"; }
   rlock metrics | promtool check metrics
 }
 
-@test "check: a success within the time, a failure, a hold that is too long" {
+@test "check reports a success that is too old, a failure, and a lock that is held for too long" {
   run -2 rlock check checked --within 26h
   [[ $output == 'RLOCK CRITICAL - "checked": never held'* ]] || fail "$output"
   run -3 rlock check checked
@@ -155,7 +155,7 @@ value() { rlock metrics "$2" | sed -n "s/^$1{name=\"$2\"} //p"; }
   [[ $output == "RLOCK UNKNOWN - "* ]] || fail "$output"
 }
 
-@test "--history: so many rows, and the last success is known without any" {
+@test "--history keeps so many rows, and the last success is known without any" {
   for _ in 1 2 3; do rlock run --history 2 busy -- true; done
   [ "$(rlock history --json busy | jq '.runs | length')" = 2 ]
   run -1 rlock run --history 0 busy -- false

@@ -117,7 +117,7 @@ queued_work() { queue_up job "$@" -- sh -c 'echo >>ran'; }
   times 1
 }
 
-@test "--once-per: once in each period; day and longer by the local date" {
+@test "--once-per does the work once in each period; day and longer follow the local date" {
   # At every moment it is another day in these two zones.
   local period east='<+14>-14' west='<-12>12'
   for period in month week hour minute; do
@@ -320,7 +320,7 @@ asked_once() {
   run -0 rlock close --for 1h 'shop/*'
 }
 
-@test "--once-per 15m and 6h: once in each part of a day, which begins at midnight in UTC" {
+@test "--once-per 15m and 6h do the work once in each part of a day, which begins at midnight in UTC" {
   at_noon
   quietly work --once-per 6h
   found_done --once-per 6h

@@ -16,7 +16,7 @@ load helpers/helpers
   says "$SERVER/s"
 }
 
-@test "exit 77: no password, a wrong password, a wrong user" {
+@test "exit 77: the password is missing or wrong, or the user is" {
   own --requirepass canary
   refuses 77 lock "$SERVER/s"
   for wrong in :wrong nobody:canary; do
@@ -201,7 +201,7 @@ another_form() {
   reset_server
 }
 
-@test "exit 69: out of memory, and a holder from before can still renew and release" {
+@test "exit 69: the server is out of memory, and a holder from before can still renew and release" {
   own
   hold full -t 12 --event-log log
   redis config set maxmemory 1 >/dev/null

@@ -148,7 +148,7 @@ refused() {
   quietly rlock run lock -- true
 }
 
-@test "nutcracker: runs and waits through it" {
+@test "rlock runs and waits through nutcracker" {
   command -v nutcracker >/dev/null || skip "nutcracker is not installed"
   cat >nutcracker.yml <<-END
 	rlock:
@@ -244,7 +244,7 @@ waiting_in() {
   [ $((0x${BASH_REMATCH[1]} & 1 << ($(kill -l CHLD) - 1))) -ne 0 ] || fail "$output"
 }
 
-@test "exit 78: a password command that fails, prints nothing or does not end" {
+@test "exit 78: a password command fails, prints nothing or does not end" {
   run -78 --separate-stderr rlock run --password-command 'exit 3' lock -- touch started
   says 'exit status 3'
   run -78 --separate-stderr rlock run --password-command 'echo; echo secret' lock -- touch started

@@ -83,7 +83,7 @@ newest() { [ "$(rlock queue --json deploy | jq -c '[.waiters[].pid]')" = "[$1]" 
   ends_with 0 "$first"
 }
 
-@test "--exit-code superseded=, the event log, and -q" {
+@test "a superseded run exits with --exit-code superseded=, is an event, and prints nothing with -q" {
   hold deploy
   deploy old -q --supersede=1 --exit-code superseded=9 --event-log log
   local old=$deploy

@@ -73,7 +73,7 @@ present() {
   done
 }
 
-@test "exit 77: expired, self-signed, an unknown authority, another name, another address" {
+@test "exit 77: the certificate is expired, self-signed, of an unknown authority, or for another name or address" {
   present expired
   refuses 77 '"lock"' "localhost:$PORT" "certificate has expired"
   present alone

@@ -18,7 +18,7 @@ seen() { grep -q -- "$1" "$2"; }
   scene resize
 }
 
-@test "no colours with NO_COLOR, no other characters without UTF-8, no control at all on a dumb terminal" {
+@test "watch uses no colours with NO_COLOR, only ASCII without UTF-8, and no control sequence on a dumb terminal" {
   own
   scene no_colour
 }

@@ -74,7 +74,7 @@ is() { [ "$(grade "$2")" = "$1" ]; }
   [[ $output == *"warn  failover      not tested: this user may not run SENTINEL CKQUORUM at"* ]] || fail "$output"
 }
 
-@test "sentinels that differ about the master; a master name that they do not know" {
+@test "doctor reports sentinels that differ about the master, or do not know its name" {
   group
   at s0 sentinel remove "$master_name"
   at s0 sentinel monitor "$master_name" 127.0.0.1 "$(port_of s1)" 2
@@ -108,7 +108,7 @@ is() { [ "$(grade "$2")" = "$1" ]; }
   [[ $output == *"fail  seeds"*"0 of 1 answer"*"no node of a cluster: use redis://127.0.0.1:$port"* ]] || fail "$output"
 }
 
-@test "a cluster whose master has one slot, and servers in the URL that do not answer" {
+@test "doctor passes a cluster whose master has one slot, and reports servers in the URL that do not answer" {
   local ports i
   read -ra ports < <(free_ports 7)
   for i in 0 1 2; do node "c$i" "${ports[i]}" --cluster-enabled yes --cluster-node-timeout 5000 --cluster-port "${ports[3 + i]}"; done
@@ -159,7 +159,7 @@ at_rest() { [ -z "$(moving)" ]; }
   [ "$(grade failover)" = ok ]
 }
 
-@test "least ACL rules: enough over a quorum, at a Sentinel's master and in a cluster, for all that rlock does" {
+@test "the least ACL rules are enough over a quorum, at a Sentinel's master and in a cluster, for all that rlock does" {
   quorum 3
   rule=$(rlock doctor --json | jq -r .acl_rule)
   RLOCK_URL=

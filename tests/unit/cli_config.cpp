@@ -198,7 +198,8 @@ TEST_CASE("a file of another user is refused if it has to be trusted") {
   configured(run_call({"--config", plain}), {});
 }
 
-TEST_CASE("the password: file of a flag, environment, then the files of settings") {
+TEST_CASE(
+    "a password comes from a flag's file, the environment or a file of settings, in this order") {
   Folder folder;
   folder.write("secret", "of password-file\n");
   std::string literal = folder.write("literal", "password = 'of the file'");

@@ -58,7 +58,7 @@ ServerReport with(const char* field, const char* value) {
 
 }  // namespace
 
-TEST_CASE("versions: Redis from 6.2, Valkey from 7.2 by its own number") {
+TEST_CASE("doctor passes Redis from 6.2, and Valkey from 7.2 by its own number") {
   for (const char* old : {"2.8.24", "5.0.14", "6.0.16", "6.1.240"}) {
     CHECK(grade(with("redis_version", old), "version") == Grade::fail);
   }
