@@ -1,4 +1,4 @@
--- include: begin commands
+-- include: commands
 -- Returns the error that names the first command that the scripts run and that the ACL denies or the server lacks, or nil, and whether each
 -- command was checked. Servers before 7.0 cannot check; after any other error of a server the check stops. BLPOP may be missing, because a
 -- waiter can poll.

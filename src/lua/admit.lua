@@ -1,4 +1,4 @@
--- include: queue lines once sweep slots grant stamps tombstones wakes tasks
+-- include: beats grant holders lines once queue slots stamps sweep tasks tombstones wakes words
 -- Which waiter is granted the lock next.
 
 local first, excluded

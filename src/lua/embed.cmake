@@ -1,7 +1,7 @@
 # Writes OUT: one rlock::lua::Script for each of SCRIPTS, as text and SHA-1.
 #
-# A line `-- include: a b` names files of FOLDER that a file uses. A file x.lua with the line `local x = {}` is a module: its text runs when
-# a script first uses x.something, so that a script pays only for the modules that the request needs. The text of any other file stands
+# A line `-- include: a b` names files of FOLDER that a file uses. A file whose last line is `return {…}` is a module: its text runs when a
+# script first calls one of its functions, so that a script pays only for the modules that the request needs. The text of any other file stands
 # before the modules. A line `--@ FILE LINE` says where the lines after it come from. The scripts plain_x and redisson_x of a format are its
 # own file, then external_x.
 cmake_minimum_required(VERSION 3.22)

@@ -1,4 +1,4 @@
--- include: grant admit once supersede tickets slots views stamps notes history queue tombstones tasks
+-- include: admit beats entry_list grant history holders lines notes queue slots stamps supersede tasks tickets tombstones views
 -- For acquire: how a newcomer is granted the lock, is refused, or joins the queue, and how a grant is claimed.
 
 -- A refused newcomer leaves no tombstone: the memory shows that the last refusal was counted, in case the owner asks again.

@@ -1,4 +1,3 @@
--- include: begin
 -- The entries of a lease, in its line: `id:end,id:end`. Usually there is one, 0; nested runs of other processes have their own.
 
 -- The entries of a line whose leases have not expired: id to end. Usually there is one, 0.

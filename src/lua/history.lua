@@ -1,4 +1,4 @@
--- include: keys words lines notes
+-- include: keys notes words
 -- HISTORY: what ran under the lock and who was skipped, and the counters of the memory. A row has the words `kind`, and then
 --   run: token, since, ended, how (released, expired, forced), result (`exit:7`, `signal:9`, `stopped`, or `-`), renewed (when a
 --     run that died was last renewed), owner (of such a run, until it restores or releases the lease), note (of the operator who broke

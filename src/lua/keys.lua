@@ -1,4 +1,3 @@
--- include: memory
 -- How members are added to the keys, and when the keys expire.
 
 -- The keys with a new member, for expire(): they may be new themselves and then have no expiry.

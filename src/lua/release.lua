@@ -1,6 +1,6 @@
 -- release, cancel: ends an owner, whatever it has: a lease, a grant, a position in the queue, nothing. Always leaves a tombstone,
 -- so that a late acquire cannot make the owner a holder again. A repeat succeeds.
--- include: memory admit cooldowns entry_list finish history holders keys lines notes once outcome queue replies stamps sweep tombstones views wakes tasks
+-- include: memory admit cooldowns entry_list finish history holders keys lines notes outcome queue replies stamps sweep tasks tombstones views wakes
 -- Arguments:
 --   owner, entry
 --   how      released

@@ -1,6 +1,6 @@
 -- renew: extends a lease, enters a held lock, and restores a lease that the server has lost. Over a quorum it writes the token
 -- of the majority back, which makes the grant count here; a later renewal does so if that was missed. May be sent again.
--- include: memory entry_list finish grant holders keys lines loss notes once queue replies slots stamps sweep tombstones views tasks
+-- include: memory entry_list finish grant history holders keys lines loss notes once queue replies slots stamps sweep tasks tombstones views
 -- Arguments:
 --   owner, entry, limit, ttl, record
 --   responsive    0, 1 or 2: see lines.lua

@@ -1,4 +1,3 @@
--- include: begin
 -- A reply in the form that the client reads.
 
 -- A reply in the form that the client reads: the items of a list, then each name and its value; nested tables in the same way.

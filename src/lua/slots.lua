@@ -1,4 +1,4 @@
--- include: holders
+-- include: holders words
 -- Whether one more holder fits, and which slot it gets.
 
 local function are_numbered(limit) return limit > 1 and limit <= MOST_SLOTS end

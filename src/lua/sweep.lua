@@ -1,4 +1,4 @@
--- include: tombstones holders queue history once cooldowns notes stamps wakes tasks
+-- include: cooldowns history holders keys lines notes once queue tasks tombstones wakes words
 -- Removes owners permanently, and sweeps a bounded number of expired leases, dead waiters and old tombstones: the server has no timer, so
 -- each script that writes, except `forget`, does what is due by then.
 

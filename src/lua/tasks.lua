@@ -1,4 +1,3 @@
--- include: begin
 -- Work that is done once, as a waiter's or holder's line describes it.
 
 -- What the owner of a line does once, or nil: field of ONCE; span; asked, when it first asked; max, after how many failures it gives up.

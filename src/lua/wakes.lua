@@ -1,4 +1,3 @@
--- include: begin
 -- How waiters and holders are woken.
 
 local pending = {}  -- owner, event, owner, event...

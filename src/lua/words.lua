@@ -1,4 +1,3 @@
--- include: begin
 -- The only form in which a lock's facts are stored as text: `name=value name=value | record`.
 
 local NUMBERS = {

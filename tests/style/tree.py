@@ -74,6 +74,7 @@ class Faults:
 
     def finish(self, checked):
         """Ends the program: 1 when there was a fault."""
-        print(*self.lines, sep="\n", end="\n" if self.lines else "")
-        print(f"{checked}: {len(self.lines)} faults")
-        sys.exit(1 if self.lines else 0)
+        lines = list(dict.fromkeys(self.lines))
+        print(*lines, sep="\n", end="\n" if lines else "")
+        print(f"{checked}: {len(lines)} faults")
+        sys.exit(1 if lines else 0)
