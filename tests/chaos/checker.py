@@ -17,16 +17,16 @@ def by_place(holds):
     return places
 
 
-def check_m(history):
+def check_overlaps(history):
     for hold in history.holds:
         if hold.overlaps:
-            yield Violation("M", hold.start, f"{hold.place}: {hold.owner} found the lock's file taken")
+            yield Violation("no overlap", hold.start, f"{hold.place}: {hold.owner} found the lock's file taken")
     for lock, holds in by_place(history.holds).items():
         latest = None
         for hold in holds:
             if latest and hold.start < latest.last:
                 early = (latest.last - hold.start) / 1e6
-                yield Violation("M", hold.start, f"{lock}: {hold.owner} began {early:.1f} ms before {latest.owner} was gone")
+                yield Violation("no overlap", hold.start, f"{lock}: {hold.owner} began {early:.1f} ms before {latest.owner} was gone")
             if latest is None or hold.last > latest.last:
                 latest = hold
         yield from lost_updates(lock, holds)
@@ -36,15 +36,15 @@ def lost_updates(lock, holds):
     bumps = sorted(bump for hold in holds for bump in hold.bumps)
     for (_, before), (at, after) in zip(bumps, bumps[1:]):
         if after <= before:
-            yield Violation("M", at, f"{lock}: the counter went from {before} to {after}: an update was lost")
+            yield Violation("no overlap", at, f"{lock}: the counter went from {before} to {after}: an update was lost")
 
 
-def check_f(history):
+def check_tokens(history):
     for lock, holds in by_place(history.holds).items():
         seen = {}
         for hold in holds:
             if seen.setdefault(hold.token, hold.owner) != hold.owner:
-                yield Violation("F", hold.start, f"{lock}: token {hold.token} was given twice")
+                yield Violation("tokens grow", hold.start, f"{lock}: token {hold.token} was given twice")
         yield from stale_writes(lock, holds)
         yield from earlier_tokens(history, lock, holds)
     for lock, entries in history.records() if len(history.ledgers) == 1 else []:  # a majority issues a token, not one server
@@ -62,7 +62,7 @@ def earlier_tokens(history, lock, holds):
         while known and known[0][0] < began:
             highest = max(highest, known.pop(0)[1])
         if token <= highest:
-            yield Violation("F", began, f"{lock}: token {token} was issued when {highest} was known")
+            yield Violation("tokens grow", began, f"{lock}: token {token} was issued when {highest} was known")
 
 
 def stale_writes(lock, holds):
@@ -71,7 +71,7 @@ def stale_writes(lock, holds):
     highest = 0
     for at, word, token in writes:
         if word == "accepted" and token < highest:
-            yield Violation("F", at, f"{lock}: the resource took token {token} after {highest}")
+            yield Violation("tokens grow", at, f"{lock}: the resource took token {token} after {highest}")
         highest = max(highest, token if word == "accepted" else 0)
 
 
@@ -81,7 +81,7 @@ def tokens_fall(lock, entries):
         if entry.what == "token" and entry.owner not in first:
             first[entry.owner] = entry.value
             if entry.value <= last:
-                yield Violation("F", 0, f"{lock}: token {entry.value} was issued after {last}")
+                yield Violation("tokens grow", 0, f"{lock}: token {entry.value} was issued after {last}")
             last = max(last, entry.value)
 
 
@@ -90,7 +90,7 @@ def check_grows(history):
     for lock, holds in by_place(history.holds).items():
         for before, after in zip(holds, holds[1:]):
             if after.token <= before.token:
-                yield Violation("F", after.start, f"{lock}: token {after.token} came after {before.token}")
+                yield Violation("tokens grow", after.start, f"{lock}: token {after.token} came after {before.token}")
 
 
 def check_stale(history):
@@ -98,7 +98,7 @@ def check_stale(history):
     for hold in history.holds:
         for at, word, highest in hold.stores:
             if word == "refused":
-                yield Violation("F", at, f"{hold.lock}: a holder came with token {hold.token} after {highest}")
+                yield Violation("tokens grow", at, f"{hold.lock}: a holder came with token {hold.token} after {highest}")
 
 
 def check_reported(history):
@@ -110,18 +110,18 @@ def check_reported(history):
                 fresh = event["t_ns"]
             lost = event["event"] == "lost" and event.get("detail") in ("deleted", "taken by another owner")
             if lost and event["t_ns"] - fresh < run.plan["ttl"] * 0.9e9:
-                yield Violation("O", event["t_ns"], f"run {run.number}: {event['detail']} in the middle of its lease")
+                yield Violation("owner only", event["t_ns"], f"run {run.number}: {event['detail']} in the middle of its lease")
 
 
-def check_k(history):
+def check_dead(history):
     ends = lease_ends(history)[0]
     for hold in history.holds if history.ledgers else []:
         end = ends.get((hold.lock, hold.owner))
         last = history.server_ms(hold.last)
         if end is None:
-            yield Violation("K", hold.start, f"{hold.lock}: {hold.owner} ran without ever having had a lease")
+            yield Violation("dead in time", hold.start, f"{hold.lock}: {hold.owner} ran without ever having had a lease")
         elif last > end + SLACK_MS:
-            yield Violation("K", hold.last, f"{hold.lock}: {hold.owner} ran {last - end:.0f} ms longer than its lease")
+            yield Violation("dead in time", hold.last, f"{hold.lock}: {hold.owner} ran {last - end:.0f} ms longer than its lease")
 
 
 def check_ended(history):
@@ -131,7 +131,7 @@ def check_ended(history):
         last = history.server_ms(hold.last)
         released = freed.get((hold.lock, hold.owner))
         if released is not None and last > released + SLACK_MS:
-            yield Violation("K", hold.last, f"{hold.lock}: {hold.owner} ran {last - released:.0f} ms after its release")
+            yield Violation("dead in time", hold.last, f"{hold.lock}: {hold.owner} ran {last - released:.0f} ms after its release")
 
 
 def lease_ends(history):
@@ -161,17 +161,17 @@ def lease_ends_at(ledger):
 
 
 def check_kept(history):
-    """K where the server's clock is not reliable: by the replies that the owner got."""
+    """*dead in time* where the server's clock is not reliable: by the replies that the owner got."""
     runs = history.runs_by_owner()
     for hold in history.holds:
         run = runs.get(hold.owner)
         renewed = [event["t_ns"] for event in run.events if event["event"] in ("acquired", "renewed")] if run else []
         if renewed and hold.last > max(renewed) + (run.plan["ttl"] * 1000 + SLACK_MS) * 1e6:
-            yield Violation("K", hold.last, f"{hold.lock}: {hold.owner} ran longer than a ttl after its last renewal")
+            yield Violation("dead in time", hold.last, f"{hold.lock}: {hold.owner} ran longer than a ttl after its last renewal")
 
 
 def check_handed(history):
-    """L by what the commands say, where no single server knows who holds the lock: it is handed on within
+    """*freed in time* by what the commands say, where no single server knows who holds the lock: it is handed on within
     max(ttl, claim) and a second. A minority of ill servers is no excuse."""
     excuses, runs = Excuses(history), history.runs_by_owner()
     ends, freed = lease_ends(history)
@@ -184,7 +184,7 @@ def check_handed(history):
             late = history.server_ms(after.start) - since
             bound = LATE_MS + max(CLAIM_MS, runs[after.owner].plan["ttl"] * 1000)
             if late - excuses.between(since, history.server_ms(after.start)) > bound:
-                yield Violation("L", after.start, f"{lock}: free for {late:.0f} ms while {after.owner} waited")
+                yield Violation("freed in time", after.start, f"{lock}: free for {late:.0f} ms while {after.owner} waited")
 
 
 def check_left(history):
@@ -193,16 +193,16 @@ def check_left(history):
             yield Violation("left", hold.start, f"{hold.lock}: the command of {hold.owner} has a socket of rlock's")
 
 
-CHECKS = {"M": check_m, "F": check_f, "grows": check_grows, "stale": check_stale, "reported": check_reported,
-          "K": check_k, "ended": check_ended, "kept": check_kept, "handed": check_handed,
-          "O": ledger_checks.check_o, "undue": ledger_checks.check_undue,
-          "Q": ledger_checks.check_q, "L": ledger_checks.check_l, "E": exits.check_e, "left": check_left,
+CHECKS = {"no overlap": check_overlaps, "tokens grow": check_tokens, "grows": check_grows, "stale": check_stale, "reported": check_reported,
+          "dead in time": check_dead, "ended": check_ended, "kept": check_kept, "handed": check_handed,
+          "owner only": ledger_checks.check_owners, "undue": ledger_checks.check_undue,
+          "order": ledger_checks.check_order, "freed in time": ledger_checks.check_freed, "truthful exit": exits.check_exits, "left": check_left,
           "once": once_checks.check_once, "done": once_checks.check_done, "recorded": once_checks.check_recorded,
           "marks": once_checks.check_marks, "slots": slot_checks.check_slots, "slot": slot_checks.check_slot_kept}
 
 
 # What cannot hold where the whole host is frozen. [docs/FAULTS.md, "Faults"]
-BROKEN_BY_FROST = ("M", "stale", "reported", "K", "kept")
+BROKEN_BY_FROST = ("no overlap", "stale", "reported", "dead in time", "kept")
 
 
 def check(history, names):

@@ -80,7 +80,7 @@ def search(folder):
             workers.keep_going()
             time.sleep(0.5)
             workers.stop_one()
-            found = checker.check(history.read(folder, [], [], 0), ["M"])
+            found = checker.check(history.read(folder, [], [], 0), ["no overlap"])
             if found:
                 print(f"etcdctl lock: caught in {time.monotonic() - begin:.0f} s ({found[0]})")
                 return 0

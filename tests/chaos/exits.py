@@ -1,4 +1,4 @@
-"""E: the exit codes are true, and nobody is ended without a reason."""
+"""The exit codes are true, and no command is ended without a reason."""
 from history import Excuses, Violation
 from workloads import BUSY, DONE, UNREACHABLE
 
@@ -7,12 +7,12 @@ LOST, UNGUARDED = 76, 71
 SIGNALLED = ("killed", "signalled")
 
 
-def check_e(history):
+def check_exits(history):
     holds = history.holds_by_owner()
     excuses = Excuses(history)
     for run in history.runs:
         for text in untruths(run, holds.get(run.owner), history, excuses):
-            yield Violation("E", run.ended or run.began, f"run {run.number}: {text}")
+            yield Violation("truthful exit", run.ended or run.began, f"run {run.number}: {text}")
 
 
 def untruths(run, hold, history, excuses):

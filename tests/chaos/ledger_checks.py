@@ -1,4 +1,4 @@
-"""O, Q and L: checks of the servers' own records: who had a lease, who waited, and when."""
+"""Owners, order and freed locks, by the servers' own records: which owner had a lease, which one waited, and when."""
 from history import FORCED, Excuses, Violation
 
 LATE_MS = 1000  # until the next owner notices that a lease has ended
@@ -86,7 +86,7 @@ def replay(history):
             book.apply(entry)
 
 
-def check_o(history):
+def check_owners(history):
     """An owner that was released, cancelled, removed or forced out never holds the lock again, for as long as the
     server's data can know. With the tombstones gone an operator's note keeps it from being put back; it may come anew
     then, with a larger token. With both gone, by FLUSHALL or one by one, nothing remembers its end."""
@@ -108,26 +108,26 @@ def check_o(history):
 
 
 def brought_back(lock, owner):
-    return Violation("O", 0, f"{lock}: {owner} was brought back after its end")
+    return Violation("owner only", 0, f"{lock}: {owner} was brought back after its end")
 
 
 def check_undue(history):
     """A lease is removed before its end only with a tombstone, which its owner or an operator leaves."""
     for lock, _, book in replay(history):
         for owner, left in book.undue.items():
-            yield Violation("O", 0, f"{lock}: {owner} lost its lease {left} ms early, without a release or an operator")
+            yield Violation("owner only", 0, f"{lock}: {owner} lost its lease {left} ms early, without a release or an operator")
 
 
-def check_q(history):
+def check_order(history):
     for lock, entry, book in replay(history):
         if entry.what == "hold" and entry.owner not in book.known:
             place = book.left.get(entry.owner)
             passed = [o for o, (ticket, _) in book.queue.items() if place is None or ticket < place[0]]
             if passed:
-                yield Violation("Q", 0, f"{lock}: {entry.owner} was served before {len(passed)} who came earlier")
+                yield Violation("order", 0, f"{lock}: {entry.owner} was served before {len(passed)} who came earlier")
 
 
-def check_l(history):
+def check_freed(history):
     """A lock that is free is granted to a waiter within a second."""
     excuses = Excuses(history)
     for lock, entry, book in replay(history):
@@ -135,4 +135,4 @@ def check_l(history):
         if entry.what == "hold" and place and not book.holders and book.free_since:
             since = max(book.free_since, place[1])
             if entry.ms - since - excuses.between(since, entry.ms) > LATE_MS:
-                yield Violation("L", 0, f"{lock}: free for {entry.ms - since} ms while {entry.owner} waited")
+                yield Violation("freed in time", 0, f"{lock}: free for {entry.ms - since} ms while {entry.owner} waited")

@@ -238,9 +238,9 @@ class Campaign:
         with open(os.path.join(self.folder, "faults.json"), "w", encoding="ascii") as file:
             json.dump([vars(fault) for fault in seen.faults], file)
         self.print_counts(seen)
-        overlaps = len(list(checker.check_m(seen)))
+        overlaps = len(list(checker.check_overlaps(seen)))
         print(f"{n} holds, {len(seen.runs)} runs, {overlaps} overlaps, {len(found)} violations of "
-              f"{' '.join(self.checks)}; without any the true rate is below 3/n = {3 / max(n, 1):.4f}")
+              f"{', '.join(self.checks)}; without any the true rate is below 3/n = {3 / max(n, 1):.4f}")
         for violation in found[:20]:
             print("violation", violation)
         if n < self.options.at_least:

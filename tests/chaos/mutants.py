@@ -13,12 +13,12 @@ CONTROL = 5  # s of the real program's run
 
 # name -> the invariant that it must break, and how main.py is to be run
 MUTANTS = {
-    "no_renewal": ("E", ["--calm"]),
-    "renewal_ignored": ("M", ["--fault", "operator", "--fault", "link_down", "--locks", "2", "--ttl", "1",
+    "no_renewal": ("truthful exit", ["--calm"]),
+    "renewal_ignored": ("no overlap", ["--fault", "operator", "--fault", "link_down", "--locks", "2", "--ttl", "1",
                               "--hold", "2", "4"]),
-    "deadline_from_reply": ("K", ["--fault", "replies_delay", "--locks", "2", "--ttl", "1.5"]),
-    "guard_off": ("K", ["--fault", "rlock_stopped", "--locks", "2", "--ttl", "1", "--hold", "1", "3"]),
-    "no_check_after_wait": ("K", ["--fault", "replies_delay", "--locks", "2", "--ttl", "1.5"]),
+    "deadline_from_reply": ("dead in time", ["--fault", "replies_delay", "--locks", "2", "--ttl", "1.5"]),
+    "guard_off": ("dead in time", ["--fault", "rlock_stopped", "--locks", "2", "--ttl", "1", "--hold", "1", "3"]),
+    "no_check_after_wait": ("dead in time", ["--fault", "replies_delay", "--locks", "2", "--ttl", "1.5"]),
     "socket_inherited": ("left", ["--calm"]),
     "failed_run_marked": ("once", ["--mode", "once", "--calm"]),
     "stopped_run_marked": ("once", ["--mode", "once", "--fault", "rlock_signalled", "--kind", "stubborn", "--hold", "0.5", "1"]),

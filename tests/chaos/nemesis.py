@@ -27,8 +27,9 @@ HARMLESS = [*PROCESSES, *PROCESSES, *LINKS, *KEEPING, "starved", "operator"]
 ILL = [*PROCESSES, *LINKS, *KEEPING, *KEEPING, "server_emptied", "starved", "operator"]
 LOST = [*LOSING, *LOSING, "operator_now", "rlock_stopped", "clients_killed", "replies_swallow"]
 MOVED = [*PROCESSES, *LINKS, "clients_killed", "operator"]
-ALL = ["M", "F", "stale", "O", "undue", "reported", "K", "ended", "L", "Q", "E", "left"]
-OF_A_QUORUM = ["M", "F", "stale", "grows", "O", "K", "ended", "handed", "left"]
+ALL = ["no overlap", "tokens grow", "stale", "owner only", "undue", "reported", "dead in time", "ended", "freed in time", "order",
+       "truthful exit", "left"]
+OF_A_QUORUM = ["no overlap", "tokens grow", "stale", "grows", "owner only", "dead in time", "ended", "handed", "left"]
 
 
 @dataclasses.dataclass
@@ -43,20 +44,20 @@ class Mode:
 
 MODES = {
     "durable": Mode(HARMLESS, ALL),
-    "loss": Mode(LOST, ["F", "O", "K", "left"]),
-    "clock": Mode(["clock_shifted", "rlock_stopped", "waiter_killed", "clients_killed"], ["F", "O", "kept", "left"]),
-    "frozen": Mode(["host_frozen", "host_frozen", "rlock_stopped", "guard_killed"], ["F", "O", "left"]),
+    "loss": Mode(LOST, ["tokens grow", "owner only", "dead in time", "left"]),
+    "clock": Mode(["clock_shifted", "rlock_stopped", "waiter_killed", "clients_killed"], ["tokens grow", "owner only", "kept", "left"]),
+    "frozen": Mode(["host_frozen", "host_frozen", "rlock_stopped", "guard_killed"], ["tokens grow", "owner only", "left"]),
     "minority": Mode(ILL, OF_A_QUORUM, "quorum5"),
     "majority": Mode(["majority_stopped", "majority_killed", *PROCESSES, "replies_delay"], OF_A_QUORUM, "quorum5"),
-    "sentinel": Mode([*FAILOVER, *FAILOVER, *MOVED], ["F", "kept", "left"], "sentinel"),
-    "confirmed": Mode([*FAILOVER, "planned_failover"], ["M", "F", "left"], "sentinel4", replicas=2),
-    "cluster": Mode([*FAILOVER, *SLOTS, *SLOTS, *MOVED], ["F", "kept", "left"], "cluster"),
+    "sentinel": Mode([*FAILOVER, *FAILOVER, *MOVED], ["tokens grow", "kept", "left"], "sentinel"),
+    "confirmed": Mode([*FAILOVER, "planned_failover"], ["no overlap", "tokens grow", "left"], "sentinel4", replicas=2),
+    "cluster": Mode([*FAILOVER, *SLOTS, *SLOTS, *MOVED], ["tokens grow", "kept", "left"], "cluster"),
     "once": Mode([*HARMLESS, "forgotten"], [*ALL, *ONCE], workload="once", locks=3),
     "once_loss": Mode([*LOSING, "forgotten", "rlock_stopped", "rlock_killed", "rlock_signalled", "replies_swallow"],
-                      ["F", "O", "K", "once", "left"], workload="once", locks=3),
+                      ["tokens grow", "owner only", "dead in time", "once", "left"], workload="once", locks=3),
     "once_minority": Mode([*ILL, "forgotten"], [*OF_A_QUORUM, "once", "done", "recorded"], "quorum3", "once", 3),
     "slots": Mode(HARMLESS, [*ALL, "slots", "slot"], workload="slots", locks=1),
-    "slots_loss": Mode(LOST, ["F", "O", "K", "slot", "left"], workload="slots", locks=1),
+    "slots_loss": Mode(LOST, ["tokens grow", "owner only", "dead in time", "slot", "left"], workload="slots", locks=1),
 }
 LONGEST = 2.5  # s: longer than the longest ttl of a run, on a machine that is quick
 HOGS = 2

@@ -102,7 +102,7 @@ def check_once(history):
     for group in works(history):
         recorded = []
         for work in (work for work in group if work.hold):
-            # Of one that still ran then M says more.
+            # Of one that still ran then *no overlap* says more.
             done = [before for before in recorded[-NEWEST:] if is_done_by(work, before, surely=True)
                     and before.hold.last <= work.hold.start and not voided(history, work.lock, before.hold.last, work.hold.start)]
             if done:

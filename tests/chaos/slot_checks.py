@@ -5,7 +5,7 @@ from history import Violation
 
 
 def check_slots(history):
-    """Unique among live holders, by what each of their processes saw: M of each slot says more. And one of the slots
+    """Unique among live holders, by what each of their processes saw: *no overlap* of each slot says more. And one of the slots
     that the run asked for."""
     runs = history.runs_by_owner()
     for hold in history.holds:

@@ -94,60 +94,60 @@ def plain():
 
 # What is wrong, how it comes about, the check that finds it, and what that says; nothing: it is in order.
 PLAIN = (
-    ("the file of the lock was taken", lambda s: change(s.holds[1], overlaps=1), "M", "file taken"),
-    ("two commands at once", lambda s: change(s.holds[1], start=499 * MS), "M", "before a was gone"),
+    ("the file of the lock was taken", lambda s: change(s.holds[1], overlaps=1), "no overlap", "file taken"),
+    ("two commands at once", lambda s: change(s.holds[1], start=499 * MS), "no overlap", "before a was gone"),
     ("two commands at once with one between", lambda s: (change(s.holds[0], last=2000 * MS), s.holds.append(hold("c", 30, 950, 990))),
-     "M", "c began"),
-    ("an update is lost", lambda s: change(s.holds[1], bumps=[(510 * MS, 1)]), "M", "an update was lost"),
-    ("a token is given twice", lambda s: change(s.holds[1], token=10), "F", "given twice"),
-    ("tokens fall", lambda s: change(s.entry("token", "b"), value=9), "F", "issued after"),
-    ("the resource takes a stale write", lambda s: s.holds[0].stores.append((520 * MS, "accepted", 20)), "F", "the resource took"),
+     "no overlap", "c began"),
+    ("an update is lost", lambda s: change(s.holds[1], bumps=[(510 * MS, 1)]), "no overlap", "an update was lost"),
+    ("a token is given twice", lambda s: change(s.holds[1], token=10), "tokens grow", "given twice"),
+    ("tokens fall", lambda s: change(s.entry("token", "b"), value=9), "tokens grow", "issued after"),
+    ("the resource takes a stale write", lambda s: s.holds[0].stores.append((520 * MS, "accepted", 20)), "tokens grow", "the resource took"),
     ("a newcomer has an older token", lambda s: (change(s.holds[1], token=9), change(s.runs[1], began=300 * MS)),
-     "F", "token 9 was issued when 10 was known"),
+     "tokens grow", "token 9 was issued when 10 was known"),
     ("a stale holder comes", lambda s: s.holds[0].stores.append((520 * MS, "refused", 20)), "stale", "came with token"),
     ("tokens do not grow from hold to hold", lambda s: change(s.holds[1], token=9), "grows", "token 9 came after 10"),
-    ("a released owner comes back", lambda s: s.ledger.append(Entry(950, "hold", "a", 2000)), "O", "brought back"),
+    ("a released owner comes back", lambda s: s.ledger.append(Entry(950, "hold", "a", 2000)), "owner only", "brought back"),
     ("an expired owner may come back", lambda s: (change(s.entry("tombstone", "b"), value=0), s.ledger.extend(
-        [Entry(950, "hold", "b", 1950), Entry(960, "free", "b"), Entry(960, "tombstone", "b", 2)])), "O", ""),
-    ("a forced owner is put back without the tombstones", lambda s: (s.forced_out("released"), s.back(10)), "O", "a was brought back"),
+        [Entry(950, "hold", "b", 1950), Entry(960, "free", "b"), Entry(960, "tombstone", "b", 2)])), "owner only", ""),
+    ("a forced owner is put back without the tombstones", lambda s: (s.forced_out("released"), s.back(10)), "owner only", "a was brought back"),
     ("a forced owner is put back and extended without the tombstones", lambda s: (
-        s.forced_out("released"), s.back(10), s.ledger.append(Entry(960, "token", "a", 11))), "O", "a was brought back"),
-    ("a forced owner comes anew without the tombstones", lambda s: (s.forced_out("released"), s.back(30, "hold")), "O", ""),
-    ("a forced owner is put back without the note", lambda s: (s.forced_out("who"), s.back(10)), "O", "a was brought back"),
-    ("nothing remembers that an owner was forced out", lambda s: (s.forced_out("who", "released"), s.back(10)), "O", ""),
+        s.forced_out("released"), s.back(10), s.ledger.append(Entry(960, "token", "a", 11))), "owner only", "a was brought back"),
+    ("a forced owner comes anew without the tombstones", lambda s: (s.forced_out("released"), s.back(30, "hold")), "owner only", ""),
+    ("a forced owner is put back without the note", lambda s: (s.forced_out("who"), s.back(10)), "owner only", "a was brought back"),
+    ("nothing remembers that an owner was forced out", lambda s: (s.forced_out("who", "released"), s.back(10)), "owner only", ""),
     ("a lease is removed early", lambda s: s.ledger.remove(s.entry("tombstone", "a")), "undue", "without a release or an operator"),
     ("the keys vanish", lambda s: s.ledger.insert(3, Entry(400, "gone", "holders")), "undue", "without a release or an operator"),
     ("a loss is reported in the middle of the lease", lambda s: s.runs[0].events.append(
         {"event": "lost", "t_ns": 300 * MS, "owner": "a", "detail": "deleted"}), "reported", "in the middle of its lease"),
     ("the command outlives its lease", lambda s: (change(s.holds[1], last=1510 * MS), change(s.entry("hold", "b"), value=1502)),
-     "K", "longer than its lease"),
-    ("a command without a lease", lambda s: s.holds.append(hold("c", 30, 950, 990)), "K", "without ever having had a lease"),
+     "dead in time", "longer than its lease"),
+    ("a command without a lease", lambda s: s.holds.append(hold("c", 30, 950, 990)), "dead in time", "without ever having had a lease"),
     ("a majority of servers no longer keeps others out", lambda s: s.seen.ledgers.extend(
-        [{"red": [Entry(502, "hold", "b", 800)]}] * 2), "K", "b ran 100 ms longer"),
+        [{"red": [Entry(502, "hold", "b", 800)]}] * 2), "dead in time", "b ran 100 ms longer"),
     ("the command outlives its release", lambda s: change(s.holds[0], last=520 * MS), "ended", "after its release"),
     ("the command outlives its lease by the owner's own account", lambda s: change(s.holds[1], last=1600 * MS),
      "kept", "after its last renewal"),
-    ("a free lock is not granted", lambda s: s.later(1600), "L", "free for 1600 ms"),
-    ("an outage is an excuse", lambda s: (s.later(1600), s.fault("server_stopped", 600, 2000)), "L", ""),
-    ("a lag of this machine excuses itself alone", lambda s: (s.later(1600), s.fault("lag", 600, 700)), "L", "free for 1600 ms"),
+    ("a free lock is not granted", lambda s: s.later(1600), "freed in time", "free for 1600 ms"),
+    ("an outage is an excuse", lambda s: (s.later(1600), s.fault("server_stopped", 600, 2000)), "freed in time", ""),
+    ("a lag of this machine excuses itself alone", lambda s: (s.later(1600), s.fault("lag", 600, 700)), "freed in time", "free for 1600 ms"),
     ("nobody hands the lock on", lambda s: change(s.holds[1], start=4000 * MS), "handed", "free for 3499 ms"),
     ("a minority of servers is no excuse", lambda s: (
         change(s.holds[1], start=4000 * MS), s.fault("server_stopped", 600, 3900, excuses=False)), "handed", "free for"),
-    ("somebody is passed over", lambda s: s.ledger.insert(3, Entry(150, "queue", "c", 12)), "Q", "b was served before 1"),
-    ("somebody does not queue", lambda s: s.ledger.insert(3, Entry(300, "hold", "c", 1300)), "Q", "c was served before 1"),
-    ("a code that the command did not give", lambda s: change(s.runs[0], code=7), "E", "exit code 7, but its command said 0"),
-    ("a success of a command that never started", lambda s: s.holds.pop(0), "E", "never started"),
-    ("busy although it was to wait", lambda s: change(s.runs[0], code=75), "E", "exit code 75"),
+    ("somebody is passed over", lambda s: s.ledger.insert(3, Entry(150, "queue", "c", 12)), "order", "b was served before 1"),
+    ("somebody does not queue", lambda s: s.ledger.insert(3, Entry(300, "hold", "c", 1300)), "order", "c was served before 1"),
+    ("a code that the command did not give", lambda s: change(s.runs[0], code=7), "truthful exit", "exit code 7, but its command said 0"),
+    ("a success of a command that never started", lambda s: s.holds.pop(0), "truthful exit", "never started"),
+    ("busy although it was to wait", lambda s: change(s.runs[0], code=75), "truthful exit", "exit code 75"),
     ("removed by an operator", lambda s: (
-        s.holds.pop(0), change(s.runs[0], code=75, events=[]), s.fault("operator", 100, 110)), "E", ""),
-    ("lost without a loss", lambda s: change(s.runs[0], code=76), "E", "never lost"),
-    ("unreachable without an outage", lambda s: change(s.runs[0], code=69), "E", "exit code 69"),
-    ("unguarded with a guard", lambda s: change(s.runs[0], code=71), "E", "nobody had killed its guard"),
-    ("unguarded", lambda s: (change(s.runs[0], code=71), s.befalls(0, "guard_killed", 200, 9)), "E", ""),
-    ("a signal that nobody sent", lambda s: change(s.runs[0], code=-6), "E", "signal 6"),
-    ("an internal error", lambda s: change(s.runs[0], code=70), "E", "exit code 70"),
+        s.holds.pop(0), change(s.runs[0], code=75, events=[]), s.fault("operator", 100, 110)), "truthful exit", ""),
+    ("lost without a loss", lambda s: change(s.runs[0], code=76), "truthful exit", "never lost"),
+    ("unreachable without an outage", lambda s: change(s.runs[0], code=69), "truthful exit", "exit code 69"),
+    ("unguarded with a guard", lambda s: change(s.runs[0], code=71), "truthful exit", "nobody had killed its guard"),
+    ("unguarded", lambda s: (change(s.runs[0], code=71), s.befalls(0, "guard_killed", 200, 9)), "truthful exit", ""),
+    ("a signal that nobody sent", lambda s: change(s.runs[0], code=-6), "truthful exit", "signal 6"),
+    ("an internal error", lambda s: change(s.runs[0], code=70), "truthful exit", "exit code 70"),
     ("a lease ends without a failed renewal", lambda s: s.runs[0].events.append(
-        {"event": "lost", "t_ns": 300 * MS, "owner": "a", "detail": "the lease expired"}), "E", "nothing was wrong"),
+        {"event": "lost", "t_ns": 300 * MS, "owner": "a", "detail": "the lease expired"}), "truthful exit", "nothing was wrong"),
     ("a socket in the command", lambda s: change(s.holds[0], sockets=1), "left", "a socket"),
 )
 
@@ -197,7 +197,7 @@ ONCE = (
      "0.2 is marked, and did not succeed"),
     ("no mark", lambda s: s.ledger.remove(s.entry("mark", "key:k")), "marks", "no mark was written"),
     ("the mark of nobody", lambda s: s.ledger.append(Entry(950, "mark", "key:k", 77)), "marks", "token 77, which no such run had"),
-    ("done and run", lambda s: s.holds.append(hold("c", 30, 895, 899)), "E", "exit code 99, but its command started"),
+    ("done and run", lambda s: s.holds.append(hold("c", 30, 895, 899)), "truthful exit", "exit code 99, but its command started"),
 )
 
 
@@ -243,7 +243,7 @@ def same_slot(scene, *before):
 
 
 SLOTS = (
-    ("two holders of one slot", lambda s: change(s.holds[1], slot=1), "M", "began 300.0 ms before a was gone"),
+    ("two holders of one slot", lambda s: change(s.holds[1], slot=1), "no overlap", "began 300.0 ms before a was gone"),
     ("no slot", lambda s: change(s.holds[1], slot=None), "slots", "slot None of 2"),
     ("more than asked for", lambda s: change(s.holds[1], slot=3), "slots", "slot 3 of 2"),
     ("another slot at the server", lambda s: s.ledger.extend([Entry(300, "hold", "b", 1300), Entry(300, "slot", "b", 3)]),
@@ -271,13 +271,13 @@ class Checker(unittest.TestCase):
         self.rows(plain, PLAIN, *checker.CHECKS)
 
     def test_the_checker_finds_faults_of_once(self):
-        self.rows(with_key, ONCE, *nemesis.ONCE, "E")
+        self.rows(with_key, ONCE, *nemesis.ONCE, "truthful exit")
 
     def test_the_checker_finds_faults_of_once_within(self):
         self.rows(within, WITHIN, "once", "done")
 
     def test_the_checker_finds_faults_of_slots(self):
-        self.rows(slots, SLOTS, "slots", "slot", "M", "F")
+        self.rows(slots, SLOTS, "slots", "slot", "no overlap", "tokens grow")
 
 
 class Reading(unittest.TestCase):
