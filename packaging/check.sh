@@ -48,7 +48,7 @@ install_core() {
 }
 
 install_rest() {
-  install_packages openssh-client openssl vim-tiny less mandoc bsdextrautils zsh fish bash-completion python3-redis nftables iproute2 libyaml-0-2 curl ruby \
+  install_packages openssh-client openssl vim-tiny less mandoc man-db bsdextrautils zsh fish bash-completion python3-redis nftables iproute2 libyaml-0-2 curl ruby \
     libpopt0 valgrind
   install_where_known clang-tidy-14 nix-bin
   provide_valkey "$build/server"

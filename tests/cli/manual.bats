@@ -130,6 +130,14 @@ first_option() { mandoc -T ascii -O width=80 "$top/man/$1" | col -bx | grep -n -
   done
 }
 
+@test "man shows the manual pages without a warning" {
+  command -v man >/dev/null || skip "man is not installed: apt install man-db"
+  for page in "${pages[@]}"; do
+    run -0 --separate-stderr env LC_ALL=C.UTF-8 MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 -Z "$page"
+    [ -z "$stderr" ] || fail "$page: $stderr"
+  done
+}
+
 @test "the examples of a command begin in the column of its other texts" {
   command -v mandoc >/dev/null || skip "mandoc is not installed: apt install mandoc"
   for page in "$top"/man/rlock-*.1; do
