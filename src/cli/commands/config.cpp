@@ -1,7 +1,5 @@
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
 #include "cli/commands/commands.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
@@ -14,8 +12,6 @@
 // `rlock config`: each setting of a run, and its source. Does not connect to a server.
 namespace rlock::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string_view source_text(Source source) {
   return util::to_string<Source::fallback>(source, {"option", "environment", "file", "default"});
@@ -43,37 +39,28 @@ std::string shown_value(const OptionRow& row, const Setting& setting) {
   return value;
 }
 
-std::string text_of(const Choices& choices) {
-  Table table({{"SETTING", 28}, {"VALUE", 60}, {"SOURCE"}});
+std::vector<ShownSetting> shown_settings(const Choices& choices) {
+  std::vector<ShownSetting> settings;
   for (const OptionRow* row : shown_rows()) {
     const Setting& setting = choices[row->id];
-    const std::string value = shown_value(*row, setting);
-    table.add({(row->section == Section::command ? "run." : "") + std::string(row->name),
-               value.empty() ? "-" : value,
-               setting.place.empty() ? std::string(source_text(setting.source)) : setting.place});
+    settings.push_back({row->name, row->section == Section::command, shown_value(*row, setting),
+                        source_text(setting.source), setting.place});
+  }
+  return settings;
+}
+
+std::string text_of(const Choices& choices) {
+  Table table({{"SETTING", 28}, {"VALUE", 60}, {"SOURCE"}});
+  for (const ShownSetting& setting : shown_settings(choices)) {
+    table.add({(setting.of_run ? "run." : "") + std::string(setting.name),
+               setting.value.empty() ? "-" : setting.value,
+               setting.place.empty() ? std::string(setting.source) : setting.place});
   }
   std::string text = table.text(line_width(STDOUT_FILENO));
   for (const std::string& sentence : ignored_settings(choices)) {
     text += util::printable(sentence) + "\n";
   }
   return text;
-}
-
-std::string config_json(const Choices& choices) {
-  Json list = Json::array();
-  for (const OptionRow* row : shown_rows()) {
-    const Setting& setting = choices[row->id];
-    const std::string value = shown_value(*row, setting);
-    list.push_back({{"setting", row->name},
-                    {"table", row->section == Section::command ? Json("run") : Json()},
-                    {"value", value.empty() ? Json() : Json(value)},
-                    {"source", source_text(setting.source)},
-                    {"place", setting.place.empty() ? Json() : Json(setting.place)}});
-  }
-  const std::string& unused = choices.unused_login();
-  return document({{"settings", std::move(list)},
-                   {"unused_login", unused.empty() ? Json() : Json(unused)},
-                   {"unknown_variables", unknown_variables(environment_names()).names}});
 }
 
 }  // namespace
@@ -83,7 +70,11 @@ Result<Report> config_command(const Invocation& invocation) {
     return usage("config takes no NAME: it shows the settings of every lock");
   }
   const Choices& choices = invocation.choices;
-  return Report{[&] { return config_json(choices); }, [&] { return text_of(choices); }};
+  auto json = [&] {
+    return config_json(shown_settings(choices), choices.unused_login(),
+                       unknown_variables(environment_names()).names);
+  };
+  return Report{json, [&] { return text_of(choices); }};
 }
 
 }  // namespace rlock::cli

@@ -3,8 +3,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <utility>
 
@@ -29,21 +27,8 @@ namespace {
 
 constexpr int kFailed = 1;
 
-using Json = nlohmann::ordered_json;
-
-std::string_view grade_text(Grade grade) {
-  return util::to_string<Grade::fail>(grade, {"ok", "no", "warn", "fail"});
-}
-
-Json check_json(const Check& check) {
-  return {{"check", check.name},
-          {"state", grade_text(check.grade)},
-          {"detail", check.detail},
-          {"advice", check.advice.empty() ? Json() : Json(check.advice)}};
-}
-
 std::string check_line(const Check& check) {
-  std::string line = util::format("  {:<6}{:<12}  {}\n", grade_text(check.grade), check.name,
+  std::string line = util::format("  {:<6}{:<12}  {}\n", to_string(check.grade), check.name,
                                   util::printable(check.detail));
   if (!check.advice.empty())
     line += util::format("{:22}-> {}\n", "", util::printable(check.advice));
@@ -93,84 +78,37 @@ std::optional<Check> password_file_check(const Choices& choices) {
           util::shell_quoted(*path)};
 }
 
-struct Host {
-  std::optional<Check> password;
-  Check proc = proc_check();
-  Check contain = contain_check(run::Contain::with_rights);
-  Check contain_user = contain_check(run::Contain::as_user);
-};
-
-// Checks that concern all servers.
-struct Whole {
-  std::optional<Check> independence{};  // with several servers
-  // Nullopt if that cannot be asked.
-  std::optional<Check> versions{};
-  std::optional<Check> deadlocks{};  // with one server
-};
-
-// The origins of the settings of the connection.
-struct Places {
-  std::string url{};
-  std::optional<std::string>
-      password{};  // the origin of the password for the server in the URL; nullopt: no password
-  std::vector<std::string> ignored{};  // a sentence for each setting that is not used
-};
-
 bool has_password(const redis::Url& url) {
   const redis::Server* server = redis::server_in(url);
   return server != nullptr && !server->password.empty();
 }
 
-Places places_of(const redis::OpenOptions& options, const Choices& choices) {
-  Places places{choices[Opt::url].place, {}, ignored_settings(choices)};
-  if (std::any_of(options.urls.begin(), options.urls.end(), has_password)) {
-    places.password = places.url;
+// The origin of the password for the server in the URL.
+std::optional<std::string> password_place(const redis::OpenOptions& options,
+                                          const Choices& choices) {
+  for (Opt id : {Opt::password_command, Opt::password_file, Opt::password}) {
+    if (choices.has(id)) return choices[id].place;
   }
-  for (Opt id : {Opt::password, Opt::password_file, Opt::password_command}) {
-    if (choices.has(id)) places.password = choices[id].place;
-  }
-  return places;
+  const bool in_url = std::any_of(options.urls.begin(), options.urls.end(), has_password);
+  return in_url ? std::optional(choices[Opt::url].place) : std::nullopt;
 }
 
-std::string text_of(const Places& places, const std::vector<Diagnosis>& servers, const Whole& whole,
-                    const Host& host) {
-  std::string text = util::printable(
-      util::format("the URL comes from {}, {}", places.url,
-                   places.password ? "the password from " + *places.password : "without password"));
+std::string text_of(const DoctorReport& found) {
+  std::string text = util::printable(util::format(
+      "the URL comes from {}, {}", found.url_place,
+      found.password_place ? "the password from " + *found.password_place : "without password"));
   text += "\n";
-  for (const std::string& sentence : places.ignored) text += util::printable(sentence) + "\n";
-  for (const Diagnosis& server : servers) {
+  for (const std::string& sentence : found.ignored) text += util::printable(sentence) + "\n";
+  for (const Diagnosis& server : found.servers) {
     text += util::printable(server.server) + "\n";
     for (const Check& check : server.checks) text += check_line(check);
   }
-  if (whole.independence) text += "all servers\n" + check_line(*whole.independence);
-  if (whole.versions) text += "all locks\n" + check_line(*whole.versions);
-  if (whole.deadlocks) text += check_line(*whole.deadlocks);
+  if (found.independence) text += "all servers\n" + check_line(*found.independence);
+  if (found.versions) text += "all locks\n" + check_line(*found.versions);
+  if (found.deadlocks) text += check_line(*found.deadlocks);
   text += "this host\n";
-  if (host.password) text += check_line(*host.password);
-  return text + check_line(host.proc) + check_line(host.contain) + check_line(host.contain_user);
-}
-
-std::string doctor_json(const Places& places, const std::vector<Diagnosis>& servers,
-                        const Whole& whole, const Host& host, const std::string& acl_rule) {
-  Json list = Json::array();
-  for (const Diagnosis& server : servers) {
-    Json checks = Json::array();
-    for (const Check& check : server.checks) checks.push_back(check_json(check));
-    list.push_back({{"server", server.server}, {"checks", std::move(checks)}});
-  }
-  return document({{"url_place", places.url},
-                   {"password_place", places.password ? Json(*places.password) : Json()},
-                   {"ignored", places.ignored},
-                   {"servers", std::move(list)},
-                   {"independence", whole.independence ? check_json(*whole.independence) : Json()},
-                   {"versions", whole.versions ? check_json(*whole.versions) : Json()},
-                   {"deadlocks", whole.deadlocks ? check_json(*whole.deadlocks) : Json()},
-                   {"password", host.password ? check_json(*host.password) : Json()},
-                   {"proc", check_json(host.proc)},
-                   {"contain", check_json(host.contain)},
-                   {"contain_user", check_json(host.contain_user)},
-                   {"acl_rule", acl_rule}});
+  if (found.password) text += check_line(*found.password);
+  return text + check_line(found.proc) + check_line(found.contain) + check_line(found.contain_user);
 }
 
 bool any_has(const std::vector<Diagnosis>& servers, Grade least) {
@@ -180,12 +118,11 @@ bool any_has(const std::vector<Diagnosis>& servers, Grade least) {
   });
 }
 
-bool failed(const std::vector<Diagnosis>& servers, const Whole& whole,
-            const std::optional<Check>& password, bool strict) {
+bool failed(const DoctorReport& found, bool strict) {
   const Grade least = strict ? Grade::warn : Grade::fail;
   auto is_bad = [&](const std::optional<Check>& check) { return check && check->grade >= least; };
-  return is_bad(password) || is_bad(proc_check()) || is_bad(whole.independence) ||
-         is_bad(whole.versions) || is_bad(whole.deadlocks) || any_has(servers, least);
+  return is_bad(found.password) || is_bad(found.proc) || is_bad(found.independence) ||
+         is_bad(found.versions) || is_bad(found.deadlocks) || any_has(found.servers, least);
 }
 
 Result<std::vector<LockView>> locks_in_use(Session& session) {
@@ -231,17 +168,17 @@ Check deadlocks(Session& session, std::vector<LockView> locks) {
 }
 
 // The locks of a quorum are not checked for deadlocks.
-void check_locks(Whole& whole, redis::OpenOptions options) {
+void check_locks(DoctorReport& found, redis::OpenOptions options) {
   const bool quorum = options.urls.size() > 1;
   auto session = Session::open(std::move(options));
   auto locks = session ? locks_in_use(*session) : Result<std::vector<LockView>>(session.error());
   if (!locks) {
-    whole.versions =
+    found.versions =
         Check{"versions", Grade::warn, "not tested: " + locks.error().text, "try again"};
     return;
   }
-  whole.versions = versions(*locks);
-  if (!quorum) whole.deadlocks = deadlocks(*session, *std::move(locks));
+  found.versions = versions(*locks);
+  if (!quorum) found.deadlocks = deadlocks(*session, *std::move(locks));
 }
 
 // Examines each target of the URLs and checks the result.
@@ -318,16 +255,16 @@ Result<Report> doctor_command(const Invocation& invocation) {
   Doctor doctor(options, run::lease_settings(run.plan.claim.ttl, options.replicas,
                                              run.plan.kill_after, run.plan.watchdog));
   for (const redis::ServerTarget& target : targets) std::visit(doctor, target);
-  const std::vector<Diagnosis> servers = doctor.diagnoses();
-  Whole whole{doctor.independence()};
-  if (!any_has(servers, Grade::fail)) check_locks(whole, options);
-  const auto password = password_file_check(choices);
-  const int code = failed(servers, whole, password, choices.has(Opt::strict)) ? kFailed : 0;
-  const Places places = places_of(options, choices);
-  return Report{[=, rule = doctor.acl_rule()] {
-                  return doctor_json(places, servers, whole, Host{password}, rule);
-                },
-                [=] { return text_of(places, servers, whole, Host{password}); }, code};
+  DoctorReport found{choices[Opt::url].place, password_place(options, choices),
+                     ignored_settings(choices), doctor.diagnoses(), doctor.acl_rule()};
+  found.independence = doctor.independence();
+  if (!any_has(found.servers, Grade::fail)) check_locks(found, options);
+  found.password = password_file_check(choices);
+  found.proc = proc_check();
+  found.contain = contain_check(run::Contain::with_rights);
+  found.contain_user = contain_check(run::Contain::as_user);
+  const int code = failed(found, choices.has(Opt::strict)) ? kFailed : 0;
+  return Report{[=] { return doctor_json(found); }, [=] { return text_of(found); }, code};
 }
 
 }  // namespace rlock::cli

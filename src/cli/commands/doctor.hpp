@@ -4,26 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "cli/output/diagnosis.hpp"
 #include "lock/lease.hpp"
 #include "redis/doctor.hpp"
 
 // The checks of `rlock doctor`: whether a server is suitable for locks.
 namespace rlock::cli {
-
-// no: something that only runs with a certain option need does not work.
-enum class Grade { ok, no, warn, fail };
-
-struct Check {
-  std::string name;
-  Grade grade = Grade::ok;
-  std::string detail;    // the observation; may contain hostile text from a server
-  std::string advice{};  // what to do about it; empty if nothing
-};
-
-struct Diagnosis {
-  std::string server;
-  std::vector<Check> checks;
-};
 
 // Diagnoses one server.
 Diagnosis diagnose(const redis::ServerReport& report);

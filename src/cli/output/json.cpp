@@ -299,14 +299,39 @@ std::string_view json_kind(ErrorKind kind) {
   return "internal";
 }
 
-}  // namespace
+Json check_json(const Check& check) {
+  return {{"check", check.name},
+          {"state", to_string(check.grade)},
+          {"detail", check.detail},
+          {"advice", null_if(check.advice.empty(), check.advice)}};
+}
+Json check_json(const std::optional<Check>& check) {
+  return check ? check_json(*check) : Json();
+}
 
+Json diagnosis_json(const Diagnosis& diagnosis) {
+  Json checks = Json::array();
+  for (const Check& check : diagnosis.checks) checks.push_back(check_json(check));
+  return {{"server", diagnosis.server}, {"checks", std::move(checks)}};
+}
+
+Json setting_json(const ShownSetting& setting) {
+  return {{"setting", setting.name},
+          {"table", setting.of_run ? Json("run") : Json()},
+          {"value", null_if(setting.value.empty(), setting.value)},
+          {"source", setting.source},
+          {"place", null_if(setting.place.empty(), setting.place)}};
+}
+
+// One line: `content`, preceded by the version of its form.
 std::string document(const Json& content) {
   constexpr int kSchema = 1;
   Json json{{"schema", kSchema}};
   json.update(content);
   return json.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
 }
+
+}  // namespace
 
 std::string status_json(const std::vector<LockView>& locks, std::optional<uint64_t> free) {
   Json json{{"locks", list_of(locks, lock_json)}};
@@ -407,6 +432,28 @@ std::string server_change_json(const std::string& server, const std::optional<Er
   Json json{{"event", why ? "server-lost" : "server-back"}, {"time", time}, {"server", server}};
   if (why) json["message"] = why->text;
   return document(json);
+}
+
+std::string config_json(std::span<const ShownSetting> settings, const std::string& unused_login,
+                        const std::vector<std::string>& unknown_variables) {
+  return document({{"settings", list_of(settings, setting_json)},
+                   {"unused_login", null_if(unused_login.empty(), unused_login)},
+                   {"unknown_variables", unknown_variables}});
+}
+
+std::string doctor_json(const DoctorReport& found) {
+  return document({{"url_place", found.url_place},
+                   {"password_place", found.password_place},
+                   {"ignored", found.ignored},
+                   {"servers", list_of(found.servers, diagnosis_json)},
+                   {"independence", check_json(found.independence)},
+                   {"versions", check_json(found.versions)},
+                   {"deadlocks", check_json(found.deadlocks)},
+                   {"password", check_json(found.password)},
+                   {"proc", check_json(found.proc)},
+                   {"contain", check_json(found.contain)},
+                   {"contain_user", check_json(found.contain_user)},
+                   {"acl_rule", found.acl_rule}});
 }
 
 std::string error_json(const Error& error, const Subject& subject, const ErrorDetails& details) {

@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "cli/output/diagnosis.hpp"
 #include "cli/output/record.hpp"
 #include "cli/output/view.hpp"
 
@@ -14,9 +14,6 @@
 // (other characters as \u escapes), so that they are valid UTF-8 and harmless on a terminal
 // whatever a server sent.
 namespace rlock::cli {
-
-// One line: `content`, preceded by the version of its form.
-std::string document(const nlohmann::ordered_json& content);
 
 // `free`: the number of free locks that the list leaves out, if it contains only locks in use.
 std::string status_json(const std::vector<LockView>& locks, std::optional<uint64_t> free = {});
@@ -64,6 +61,19 @@ std::string change_json(const Change& change, lock::ServerTime time);
 // Reports that the server no longer answers, and why; without `why`, that it answers again.
 std::string server_change_json(const std::string& server, const std::optional<Error>& why,
                                lock::ServerTime time);
+
+// A setting of a run, with its source.
+struct ShownSetting {
+  std::string_view name{};
+  bool of_run = false;  // it belongs in the table [run] of a file
+  std::string value{};  // empty if the setting is not set
+  std::string_view source{};
+  std::string place{};  // empty for a default
+};
+std::string config_json(std::span<const ShownSetting> settings, const std::string& unused_login,
+                        const std::vector<std::string>& unknown_variables);
+
+std::string doctor_json(const DoctorReport& found);
 
 // The lock and the owner that an error is about, if known.
 struct Subject {
