@@ -62,131 +62,91 @@ InFlight<T> where_reached(LockServer& store, Make make_request) {
 template <class T>
 using Replies = std::vector<std::optional<Result<T>>>;
 
-template <class T>
-class Broadcast {
+// What a broadcast does, whatever the servers reply.
+class BroadcastCore {
  public:
-  // `limit`: for each server. After that the server counts as failed and its connection is given
-  // up.
-  Broadcast(std::vector<Member>& members, RequestMaker<T> make_request, Millis limit,
-            OnPending on_pending = OnPending::finish)
-      : members_(members),
-        make_request_(std::move(make_request)),
-        limit_(limit),
-        on_pending_(on_pending),
-        requests_(members.size()),
-        replies_(members.size()),
-        open_(members.size()) {}
-  Broadcast(const Broadcast&) = delete;
-  Broadcast& operator=(const Broadcast&) = delete;
-
-  ~Broadcast() {
-    for (size_t i = 0; i < requests_.size(); ++i) {
-      if (!requests_[i].request) continue;
-      members_[i].pending = std::move(requests_[i].request);
-      members_[i].pending_until = requests_[i].give_up_at;
-    }
-  }
+  BroadcastCore(const BroadcastCore&) = delete;
+  BroadcastCore& operator=(const BroadcastCore&) = delete;
 
   // Call this before driving it: the other servers are left out until ask_rest().
-  void ask_only(const std::vector<bool>& first) {
-    for (size_t i = 0; i < requests_.size(); ++i) requests_[i].left_out = !first[i];
-  }
-  void ask_rest() {
-    for (ServerRequest& request : requests_) request.left_out = false;
-  }
+  void ask_only(const std::vector<bool>& first);
+  void ask_rest();
 
-  void wants(std::vector<pollfd>& out) const {
-    for (size_t i = 0; i < requests_.size(); ++i) {
-      if (const Request* request = in_flight(i)) request->wants(out);
-    }
-  }
+  void wants(std::vector<pollfd>& out) const;
+  TimePoint due() const;
+  void advance(TimePoint now);
 
-  TimePoint due() const {
-    TimePoint earliest = TimePoint::max();
-    for (size_t i = 0; i < requests_.size(); ++i) {
-      if (requests_[i].rests()) continue;
-      const Request* request = in_flight(i);
-      if (request == nullptr) return TimePoint::min();
-      TimePoint until = requests_[i].request ? requests_[i].give_up_at : members_[i].pending_until;
-      earliest = std::min({earliest, until, request->due()});
-    }
-    return earliest;
-  }
-
-  void advance(TimePoint now) {
-    for (size_t i = 0; i < requests_.size(); ++i) {
-      if (!requests_[i].rests()) advance(i, now);
-    }
-  }
-
-  const Replies<T>& replies() const { return replies_; }
   // The number of servers that may still reply, and how many of them have not been asked.
   size_t open() const { return open_; }
-  size_t left_out() const {
-    return static_cast<size_t>(
-        std::count_if(requests_.begin(), requests_.end(),
-                      [](const ServerRequest& request) { return request.left_out; }));
-  }
+  size_t left_out() const;
+  // The number of replies that are not errors.
+  size_t answers() const { return answers_; }
+  Answered answered() const { return answered_; }
 
-  Answered answered() const {
-    auto spoke = [](const auto& reply) {
-      return reply && (*reply || reply->error().answered == Answered::yes);
-    };
-    bool any = std::any_of(replies_.begin(), replies_.end(), spoke);
-    return any ? Answered::yes : Answered::no;
-  }
+ protected:
+  BroadcastCore(std::vector<Member>& members, Millis limit, OnPending on_pending);
+  virtual ~BroadcastCore();
 
  private:
   struct ServerRequest {
-    InFlight<T> request;
-    TimePoint give_up_at;
+    std::unique_ptr<Request> request{};
+    TimePoint give_up_at{};
     bool closed = false;
     bool left_out = false;
 
     bool rests() const { return closed || left_out; }
   };
 
-  const Request* in_flight(size_t i) const {
-    if (requests_[i].rests()) return nullptr;
-    return requests_[i].request ? requests_[i].request.get() : members_[i].pending.get();
-  }
+  // Null if this server is not asked.
+  virtual std::unique_ptr<Request> make_request(LockServer& store, size_t i, TimePoint now) = 0;
+  // Stores the reply of a request that make_request() made, or why there is none. Returns the error
+  // of the reply, or null.
+  virtual const Error* keep(size_t i, Request& done) = 0;
+  virtual const Error* keep(size_t i, Error error) = 0;
 
-  void advance(size_t i, TimePoint now) {
-    ServerRequest& sent = requests_[i];
-    if (!sent.request && !send(i, now)) return;
-    if (sent.request->advance(now)) {
-      close(i, sent.request->take());
-    } else if (now >= sent.give_up_at) {
-      close(i, Error{ErrorKind::unavailable,
-                     util::format("{}: no answer in {}", members_[i].store->server(),
-                                  util::format_duration(limit_)),
-                     Retry::later});
-    }
-  }
-
-  bool send(size_t i, TimePoint now) {
-    Member& member = members_[i];
-    if (!member.ready(now, on_pending_)) return false;
-    requests_[i].request = make_request_(*member.store, i, now);
-    requests_[i].give_up_at = now + limit_;
-    if (!requests_[i].request) close(i, std::nullopt);
-    return requests_[i].request != nullptr;
-  }
-
-  void close(size_t i, std::optional<Result<T>> reply) {
-    replies_[i] = std::move(reply);
-    requests_[i].closed = true;
-    requests_[i].request.reset();
-    --open_;
-  }
+  const Request* in_flight(size_t i) const;
+  void advance(size_t i, TimePoint now);
+  bool send(size_t i, TimePoint now);
+  void close(size_t i);
+  void close(size_t i, const Error* error);
 
   std::vector<Member>& members_;
-  RequestMaker<T> make_request_;
   Millis limit_;
   OnPending on_pending_;
   std::vector<ServerRequest> requests_;
-  Replies<T> replies_;
   size_t open_;
+  size_t answers_ = 0;
+  Answered answered_ = Answered::no;
+};
+
+template <class T>
+class Broadcast final : public BroadcastCore {
+ public:
+  // `limit`: for each server. After that the server counts as failed and its connection is given
+  // up.
+  Broadcast(std::vector<Member>& members, RequestMaker<T> make_request, Millis limit,
+            OnPending on_pending = OnPending::finish)
+      : BroadcastCore(members, limit, on_pending),
+        make_request_(std::move(make_request)),
+        replies_(members.size()) {}
+
+  const Replies<T>& replies() const { return replies_; }
+
+ private:
+  std::unique_ptr<Request> make_request(LockServer& store, size_t i, TimePoint now) override {
+    return make_request_(store, i, now);
+  }
+  const Error* keep(size_t i, Request& done) override {
+    replies_[i] = static_cast<Reply<T>&>(done).take();
+    return *replies_[i] ? nullptr : &replies_[i]->error();
+  }
+  const Error* keep(size_t i, Error error) override {
+    replies_[i] = std::move(error);
+    return &replies_[i]->error();
+  }
+
+  RequestMaker<T> make_request_;
+  Replies<T> replies_;
 };
 
 enum class Collecting { open, closed };  // closed: the request no longer waits for any server
@@ -212,6 +172,20 @@ enum class WaitFor {
   nobody,     // a moment after the request began
 };
 
+// Decides when a request stops waiting.
+class Patience {
+ public:
+  Patience(size_t majority, WaitFor wait_for) : majority_(majority), wait_for_(wait_for) {}
+
+  Collecting collecting(const BroadcastCore& broadcast, TimePoint now);
+  TimePoint close_at() const { return close_at_; }
+
+ private:
+  size_t majority_;
+  WaitFor wait_for_;
+  TimePoint close_at_ = TimePoint::max();
+};
+
 // A request to all servers whose replies `merge` turns into one; nullopt while the result is not
 // certain.
 template <class T, class R = T>
@@ -221,22 +195,17 @@ class QuorumRequest final : public Reply<R> {
 
   QuorumRequest(std::unique_ptr<Broadcast<T>> broadcast, size_t majority, WaitFor wait_for,
                 Merge merge)
-      : broadcast_(std::move(broadcast)),
-        majority_(majority),
-        wait_for_(wait_for),
-        merge_(std::move(merge)) {}
+      : broadcast_(std::move(broadcast)), patience_(majority, wait_for), merge_(std::move(merge)) {}
 
   void wants(std::vector<pollfd>& out) const override { broadcast_->wants(out); }
   TimePoint due() const override {
-    return result_ ? broadcast_->due() : std::min(broadcast_->due(), close_at_);
+    return result_ ? broadcast_->due() : std::min(broadcast_->due(), patience_.close_at());
   }
 
   bool advance(TimePoint now) override {
     broadcast_->advance(now);
     if (result_) return true;
-    if (is_enough()) close_at_ = std::min(close_at_, now + timing::kStragglerTime);
-    const bool closed = broadcast_->open() == 0 || now >= close_at_;
-    result_ = merge_(broadcast_->replies(), closed ? Collecting::closed : Collecting::open);
+    result_ = merge_(broadcast_->replies(), patience_.collecting(*broadcast_, now));
     return result_.has_value();
   }
 
@@ -245,16 +214,9 @@ class QuorumRequest final : public Reply<R> {
   Result<R> take() override { return *std::move(result_); }
 
  private:
-  bool is_enough() const {
-    if (wait_for_ == WaitFor::nobody) return true;
-    return wait_for_ == WaitFor::majority && count_answers(broadcast_->replies()) >= majority_;
-  }
-
   std::unique_ptr<Broadcast<T>> broadcast_;
-  size_t majority_;
-  WaitFor wait_for_;
+  Patience patience_;
   Merge merge_;
-  TimePoint close_at_ = TimePoint::max();
   std::optional<Result<R>> result_;
 };
 
