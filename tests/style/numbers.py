@@ -21,7 +21,7 @@ ROWS = [
     (PROTOCOL, "has not called for 15 s when its turn comes", CONSTANTS, "HEARTBEAT = 15000"),
     (PROTOCOL, "The lease of a nested entry is at most 60 s", TIMING, "kLongestNestedLease{60'000}"),
     (QUEUE, "asks the server every 5 s, and far from the head of the queue every 20 s", TIMING, "kLongestWaitSlice{20'000}"),
-    (COMMANDS, "keeps the last 100 rows", CONSTANTS, "RUNS = 100"),
+    (OPTIONS, "keeps 100 rows for each lock", CONSTANTS, "RUNS = 100"),
     (COMMANDS, "the first 128 runs", "src/lock/inspector.hpp", "waiters_page = 128"),
     (OPTIONS, "at most 1024: if runs", CONSTANTS, "MOST_SLOTS = 1024"),
     (OPTIONS, "rlock renews the lease every 10s", TIMING, "kLongestRenewInterval{10'000}"),

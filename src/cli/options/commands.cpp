@@ -134,14 +134,14 @@ constexpr CommandRow kCommands[] = {
      "Closes each lock NAME for a maintenance window or a freeze: until the given time, the server "
      "grants it to no new run.\n"
      "Current holders and runs nested inside them keep running, and rlock lists them. Waiters keep "
-     "their positions. New runs join the queue, or are refused if they do not wait. rlock run has "
-     "an option that lets a run acquire a closed lock.\n"
+     "their positions. New runs join the queue, or are refused if they do not wait. An exempt run "
+     "acquires the lock all the same: see rlock run --help.\n"
      "NAME may be a pattern, as for status. A pattern closes the locks that exist now. If a lock "
      "is already closed, the new time and reason replace the old ones. If another user, or a user "
-     "of "
-     "another host, has closed it for longer, it stays as it is, unless you give --replace.\n"
+     "of another host, has closed it for longer, it stays as it is, unless you give --replace.\n"
      "rlock stores the closure on the server only. If the server loses it, the lock is open.\n"
-     "Exit status: 0. 64 without --for or --until, or if no lock matches a pattern: then nothing "
+     "Exit status: 0 if every lock is closed. 64 without --for or --until, or if no lock matches a "
+     "pattern: then nothing "
      "was closed. 69 if the server did not answer or is not ready: the message says whether the "
      "lock may be closed. 75 if a run still holds the lock when --wait expires, if someone else "
      "closed or opened it at the same moment, or if someone else has closed it for longer.",
@@ -158,22 +158,22 @@ constexpr CommandRow kCommands[] = {
     {{CommandId::history, Purpose::look, "history", "history [options] [NAME]",
       "show the last runs"},
      "Shows the last runs under the lock NAME, newest first. Without NAME, shows the runs of all "
-     "locks. Each run has a result: exit N, signal N, released (by rlock release), expired (the "
-     "lease expired because the host or its rlock died), lost, broken (an operator broke the "
-     "lock), max-run, no-guard (its guard was killed), no-renewal (no thread could be started) or "
-     "stopped (rlock was asked to stop, and the command returned 0). The list also counts the runs "
-     "that were skipped because the lock was busy. The server keeps the last 100 rows of each lock "
-     "(or as many as its last run chose), for 30 days.\n"
+     "locks. Each run has a result. exit N and a signal such as TERM are the command's own. The "
+     "others are released (by rlock release), expired (the lease expired because the host or its "
+     "rlock died), lost, broken (an operator broke the lock), max-run, no-guard (its guard was "
+     "killed), no-renewal (no thread could be started) and stopped (rlock was asked to stop, and "
+     "the command returned 0). The list also counts the runs that were skipped because the lock "
+     "was busy.\n"
      "Exit status: 0.",
      "rlock history shop/nightly\n"
      "rlock history -n 50    # of all locks\n"
      "rlock history shop/nightly -n 1 --json | jq '.runs[0].exit_code'"},
     {{CommandId::forget, Purpose::operate, "forget", "forget [options] NAME",
       "let done work be done again"},
-     "Asks for confirmation, and forgets what the server recorded about runs that do the work "
-     "under NAME only once: their successes and failures, and the greatest number that superseded "
-     "others. The next such run then runs its command. NAME cannot be a pattern. Holders, waiters "
-     "and the history stay as they are.\n"
+     "Asks for confirmation, and forgets which work of NAME was done or failed, and the greatest "
+     "number of a run that superseded others. The next run then does the work. NAME cannot be a "
+     "pattern. Holders, waiters and the history stay as they "
+     "are.\n"
      "Exit status: 0, even if nothing was recorded. 64 if rlock is not on a terminal and --yes is "
      "missing. 75 if it was not confirmed. In both cases nothing was changed.",
      "rlock forget shop/migrate --once \"$GIT_SHA\"\n"
@@ -203,14 +203,10 @@ constexpr CommandRow kCommands[] = {
      "rlock check shop/deploy --max-held 2h --max-waiters 5 --critical"},
     {{CommandId::doctor, Purpose::set_up, "doctor", "doctor [options]",
       "check whether the server can hold locks safely"},
-     "Checks each server of the URL. For each check it prints ok, warn or fail, and what to do "
-     "about it, or no if an option does not work on this host. The checks are: whether the server "
-     "answers, its version, whether this user may run "
-     "the commands that rlock needs (with the smallest ACL rule that works), the server's role, "
-     "its eviction policy, what a restart loses, whether other programs use the database, its "
-     "clock compared with this host's, the round trip, whether the connection is encrypted, and "
-     "whether the servers of a quorum are all "
-     "different. doctor writes only keys of its own, and removes them.\n"
+     "Checks each server of the URL, the locks there, and this host. Each check has a line: ok, "
+     "warn or fail, and what to do about it, or no if an option does not work on this host. "
+     "doctor writes only keys of its own, and removes them. If it is killed, they expire within a "
+     "minute.\n"
      "Exit status: 0, even with warnings. 1 if a check failed, with --strict for a warning too. 64 "
      "wrong usage, 78 configuration error.",
      "rlock doctor\n"
