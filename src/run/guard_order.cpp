@@ -11,9 +11,8 @@
 namespace rlock::run {
 namespace {
 
-using Kind = GuardOrder::Kind;
-
 int urgency(const GuardOrder& order) noexcept {
+  using Kind = GuardOrder::Kind;
   switch (order.kind) {
     case Kind::end:
     case Kind::dismiss:
