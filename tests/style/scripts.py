@@ -175,10 +175,17 @@ def check_commands(faults):
         faults.add("src/lua/commands.lua", 1, f"{command} is {'called, but not' if command in run else 'not called, but'} listed")
 
 
+def check_questions(faults):
+    """docs/ARCHITECTURE.md says which file answers which question."""
+    page = read("docs/ARCHITECTURE.md").partition("\n## The scripts\n")[2].partition("\n## ")[0]
+    for name in sorted(set(re.findall(r"`(\w+)\.lua`", page)) ^ {*EXPORTS, "memory"}):
+        faults.add("docs/ARCHITECTURE.md", 1, f"the table of The scripts has no {name}.lua" if name in TEXTS else f"there is no {name}.lua")
+
+
 def main():
     faults = Faults()
     for check in (check_length, check_includes, check_exports, check_reached, check_nested, check_top_level, check_names, check_memory,
-                  check_commands):
+                  check_commands, check_questions):
         check(faults)
     about_a_lock = [script for script in SCRIPTS if "begin" in parts_of(script) and script != "wake"]
     shared = {name for name in TEXTS if sum(name in parts_of(script) for script in SCRIPTS) > 1}
