@@ -352,13 +352,14 @@ class EndText {
     std::string text;
     if (ended.lost) text = lease_end_text(*ended.lost) + "; the command exited by itself";
     if (ended.unreleased && !ended.lost) text = unreleased_text(*ended.unreleased);
-    if (ended.kept_for > Millis(0)) text += (text.empty() ? "" : "; ") + kept_text(ended.kept_for);
+    if (ended.kept_for > Millis(0)) util::append(text, "; ", kept_text(ended.kept_for));
     if (!ended.survivors.empty()) {
-      text += (text.empty() ? "" : "; ") +
-              survivors_text(ended.survivors, lease_state(ended.lost.has_value()));
+      util::append(text, "; ",
+                   survivors_text(ended.survivors, lease_state(ended.lost.has_value())));
     }
     const std::string success = success_text(ended);
-    return text + (text.empty() || success.empty() ? "" : "; ") + success;
+    if (!success.empty()) util::append(text, "; ", success);
+    return text;
   }
 
   // The warning after the end of a command; empty if all went well.

@@ -203,6 +203,11 @@ std::string joined(const std::vector<std::string>& texts, std::string_view betwe
   return out;
 }
 
+void append(std::string& list, std::string_view between, std::string_view text) {
+  if (!list.empty()) list += between;
+  list += text;
+}
+
 std::vector<std::string_view> split(std::string_view text, char mark) {
   std::vector<std::string_view> pieces;
   while (true) {

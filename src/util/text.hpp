@@ -56,6 +56,9 @@ std::string shell_quoted(std::string_view word);
 
 std::string joined(const std::vector<std::string>& texts, std::string_view between);
 
+// Adds a text to a list: after `between`, unless the list is empty.
+void append(std::string& list, std::string_view between, std::string_view text);
+
 // The pieces between the marks: one more than there are marks, so an empty text has one empty
 // piece.
 std::vector<std::string_view> split(std::string_view text, char mark);

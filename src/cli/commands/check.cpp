@@ -56,7 +56,7 @@ struct Findings {
 
   void add(Verdict one, const std::string& what) {
     verdict = std::max(verdict, one);
-    text += (text.empty() ? "" : "; ") + what;
+    util::append(text, "; ", what);
   }
 };
 

@@ -116,8 +116,7 @@ std::string bash_completion() {
 // be joined, `run -*w`.
 void add_patterns(Holes& holes, std::string_view command, const OptionRow& row) {
   auto add = [&](const char* hole, const std::string& option) {
-    std::string& list = holes[hole];
-    list += util::format("{}'{} {}'", list.empty() ? "" : " ", command, option);
+    util::append(holes[hole], " ", util::format("'{} {}'", command, option));
   };
   if (!row.name.empty()) add("names with values", util::format("--{}", row.name));
   if (row.letter != '\0') add("letters with values", util::format("-*{}", row.letter));

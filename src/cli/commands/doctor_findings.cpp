@@ -60,8 +60,8 @@ std::string admin_cli(redis::Server server, const std::string& words) {
 
 std::string comment(const redis::Login& login, std::string text) {
   if (!redis::is_default_user(login)) {
-    text += std::string(text.empty() ? "" : "; ") +
-            "if the default user may not, add --user NAME --askpass for one who may";
+    util::append(text, "; ",
+                 "if the default user may not, add --user NAME --askpass for one who may");
   }
   return text.empty() ? text : "  # " + text;
 }

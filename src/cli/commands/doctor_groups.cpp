@@ -28,8 +28,8 @@ MaybeFinding sentinels(const GroupReport& report) {
   for (const SentinelReport& one : report.sentinels) {
     if (!one.error) {
       ++answer;
-      reset += (reset.empty() ? "" : "; ") +
-               admin_cli(one.server, "SENTINEL RESET " + util::shell_quoted(report.name));
+      util::append(reset, "; ",
+                   admin_cli(one.server, "SENTINEL RESET " + util::shell_quoted(report.name)));
       continue;
     }
     errors += "; " + one.error->text;
@@ -58,8 +58,7 @@ MaybeFinding agreement(const GroupReport& report) {
     if (one.error) continue;
     if (first == nullptr) first = &one.master;
     unanimous = unanimous && one.master == *first;
-    named +=
-        util::format("{}{} names {}", named.empty() ? "" : ", ", one.server.label(), one.master);
+    util::append(named, ", ", util::format("{} names {}", one.server.label(), one.master));
   }
   if (!report.master) {
     return fail(named.empty() ? "no sentinel names a master" : "no majority: " + named,

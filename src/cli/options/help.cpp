@@ -197,7 +197,7 @@ bool fits(std::string_view text, CommandId command) {
 std::string option_heading(const OptionRow& row) {
   std::string out;
   for (const std::string& spelling : spellings(row)) {
-    out += (out.empty() ? "" : ", ") + bold(spelling);
+    util::append(out, ", ", bold(spelling));
   }
   return out + value_shown(row, italic(row.metavar));
 }
@@ -253,7 +253,7 @@ std::string about(const CommandRow& row) {
   std::string out;
   for (std::string_view paragraph : util::split(row.about, '\n')) {
     if (paragraph.starts_with(kExitStatus)) continue;
-    out += (out.empty() ? "" : ".PP\n") + roff(paragraph) + "\n";
+    util::append(out, ".PP\n", roff(paragraph) + "\n");
   }
   return out;
 }
@@ -290,7 +290,7 @@ std::string option_list(const CommandRow& command) {
     if (text.help != row.help) {
       items += item(row, text, command.id);
     } else {
-      others += (others.empty() ? "" : ", ") + bold(spellings(row).back());
+      util::append(others, ", ", bold(spellings(row).back()));
     }
   }
   if (!items.empty()) items += ".PP\n";

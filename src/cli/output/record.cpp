@@ -325,7 +325,7 @@ std::string command_text(const std::vector<std::string>& argv) {
 
 std::string who_text(const Record& record) {
   std::string who = record.user.value_or("");
-  if (record.host) who += (who.empty() ? "" : "@") + *record.host;
+  if (record.host) util::append(who, "@", *record.host);
   return util::printable(who);
 }
 

@@ -209,7 +209,7 @@ Cells closing_cells(const lock::Closing& closing) {
 std::string life_remark(const lock::Waiter& waiter, const Record& record) {
   std::string text;
   if (waiter.silent > Millis(0)) text = "silent " + util::format_duration(waiter.silent);
-  if (is_gone(record)) text += (text.empty() ? "" : ", ") + std::string("no such process here");
+  if (is_gone(record)) util::append(text, ", ", "no such process here");
   return text.empty() ? text : util::format("[{}] ", text);
 }
 

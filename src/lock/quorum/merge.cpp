@@ -102,8 +102,8 @@ std::string reasons_text(const Quorum& quorum, const std::vector<std::optional<E
     }
   }
   std::string text;
-  for (const auto& [servers, why] : reasons) text += (text.empty() ? ": " : "; ") + servers + why;
-  return text;
+  for (const auto& [servers, why] : reasons) util::append(text, "; ", servers + why);
+  return text.empty() ? text : ": " + text;
 }
 
 // Merges broken holders, because each server may have broken a different part of the named ones.

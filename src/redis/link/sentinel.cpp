@@ -419,15 +419,17 @@ std::string Sentinels::missing_text() const {
   for (const auto& [id, known] : known_sentinels(views_)) {
     const auto answered = [&, &its_id = id](const SentinelView& view) { return view.id == its_id; };
     if (known.address.host.empty() || std::any_of(views_.begin(), views_.end(), answered)) continue;
-    missing += util::format("{}{} (last answered {} ago)", missing.empty() ? "" : ", ",
-                            address_text(known.address), util::format_rough_duration(known.silent));
+    util::append(missing, ", ",
+                 util::format("{} (last answered {} ago)", address_text(known.address),
+                              util::format_rough_duration(known.silent)));
   }
   if (missing.empty()) return {};
   std::string reset;
   for (size_t i = 0; i < in_question_; ++i) {
     if (!std::holds_alternative<NamedMaster>(votes_[i])) continue;
-    reset += (reset.empty() ? "" : "; ") +
-             redis_cli(sentinels_[i].server(), "SENTINEL RESET " + util::shell_quoted(master_));
+    util::append(
+        reset, "; ",
+        redis_cli(sentinels_[i].server(), "SENTINEL RESET " + util::shell_quoted(master_)));
   }
   return util::format(
       "{} of {} name one, and these are known, but do not answer: {}; if they do not exist any "

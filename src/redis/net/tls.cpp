@@ -113,7 +113,7 @@ std::string names_in(const X509* certificate) {
   for (int i = 0; i < std::min(kMostNames, lib().OPENSSL_sk_num(stack)); ++i) {
     const auto* name = static_cast<const GENERAL_NAME*>(lib().OPENSSL_sk_value(stack, i));
     const std::string one = text_of(name);
-    if (!one.empty()) text += (text.empty() ? "" : ", ") + one;
+    if (!one.empty()) util::append(text, ", ", one);
   }
   return text;
 }
