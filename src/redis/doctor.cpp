@@ -12,6 +12,7 @@
 #include "redis/link/reply.hpp"
 #include "redis/link/sentinel.hpp"
 #include "redis/store/call.hpp"
+#include "redis/store/keys.hpp"
 #include "util/random.hpp"
 #include "util/text.hpp"
 
@@ -198,13 +199,10 @@ class ServerExaminer {
 
   // Whether a key has this prefix, or belongs to a lock of another one: `rlock:{nightly}:meta`.
   bool is_of_a_lock(std::string_view key) const {
-    constexpr std::string_view kEnds[] = {"holders", "limits",   "queue",   "alive", "who",
-                                          "meta",    "released", "history", "once"};
-    const size_t end = key.rfind("}:");
-    const bool tagged = end != key.npos && key.find('{') < end;
+    const std::string_view suffix = parts_of_key(key).suffix;
     return key.starts_with(report_.use.prefix) ||
-           (tagged &&
-            std::find(std::begin(kEnds), std::end(kEnds), key.substr(end + 2)) != std::end(kEnds));
+           std::any_of(std::begin(kLockKeys), std::end(kLockKeys),
+                       [&](const LockKey& one) { return suffix == one.suffix; });
   }
 
   // Connects as a run does.
@@ -291,7 +289,7 @@ class ServerExaminer {
     for (int i = 0; i < kMostNames && served_ && !(*served_)[slot_of(tag)]; ++i) {
       tag = unique + "-" + std::to_string(i);
     }
-    return report_.use.prefix + "{" + tag + "}:";
+    return lock_key(report_.use.prefix, tag, "");
   }
 
   void try_commands() {

@@ -7,7 +7,7 @@
 #include "lock/poller.hpp"
 #include "redis/link/connection.hpp"
 #include "redis/store/call.hpp"
-#include "util/text.hpp"
+#include "redis/store/keys.hpp"
 
 namespace rlock::redis {
 namespace {
@@ -16,20 +16,14 @@ struct ExpectedKey {
   std::string name;
   const char* type;
 };
-struct KeyType {
-  const char* suffix;
-  const char* type;
-};
 
 std::vector<ExpectedKey> expected_keys(const OpenOptions& options, const lock::LockName& name) {
   if (options.format == Format::plain) return {{name.text(), "string"}};
   if (options.format == Format::redisson) return {{name.text(), "hash"}};
   std::vector<ExpectedKey> keys;
-  constexpr KeyType kTypes[] = {{"holders", "zset"},  {"limits", "zset"},  {"queue", "zset"},
-                                {"alive", "zset"},    {"who", "hash"},     {"meta", "hash"},
-                                {"released", "zset"}, {"history", "list"}, {"once", "hash"}};
-  for (const auto& [suffix, type] : kTypes) {
-    keys.push_back({util::format("{}{{{}}}:{}", options.prefix, name.text(), suffix), type});
+  for (const auto& [suffix, type] : kLockKeys) {
+    if (type == nullptr) continue;
+    keys.push_back({lock_key(options.prefix, name.text(), suffix), type});
   }
   return keys;
 }

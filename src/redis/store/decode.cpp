@@ -1,12 +1,12 @@
 #include "redis/store/decode.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <utility>
 
 #include "redis/link/reply.hpp"
+#include "redis/store/keys.hpp"
 #include "redis/store/versions.hpp"
 #include "util/text.hpp"
 
@@ -214,35 +214,6 @@ void read_counts(lock::Snapshot& snapshot, Item item) {
   }
 }
 
-// NAME of `prefix{NAME}:suffix`, if every lock in use or remembered has that suffix.
-std::string_view name_in(std::string_view key, std::string_view prefix) {
-  constexpr std::array<std::string_view, 3> kSuffixes{"}:meta", "}:holders", "}:queue"};
-  if (!key.starts_with(prefix)) return {};
-  key.remove_prefix(prefix.size());
-  if (!key.starts_with('{')) return {};
-  for (std::string_view suffix : kSuffixes) {
-    if (key.ends_with(suffix)) return key.substr(1, key.size() - 1 - suffix.size());
-  }
-  return {};
-}
-
-// The script quotes blanks, bars and other signs of its form as %XX.
-std::string unquoted(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    unsigned char byte = 0;
-    const char* digits = text.data() + i + 1;
-    if (text[i] == '%' && i + 2 < text.size() &&
-        std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2) {
-      out.push_back(static_cast<char>(byte));
-      i += 2;
-    } else {
-      out.push_back(text[i]);
-    }
-  }
-  return out;
-}
-
 // Returns nullopt for an unknown kind, which a later version may write.
 std::optional<lock::HistoryRow> history_row_of(Item item) {
   const std::string_view kind = item["kind"].text();
@@ -265,7 +236,8 @@ std::optional<lock::HistoryRow> history_row_of(Item item) {
                 string_of(item["how"]),
                 string_of(item["result"])};
   run.renewed = time_of(item["renewed"]);
-  run.note = unquoted(item["note"].text());
+  // The script quotes blanks, bars and other signs of its form.
+  run.note = util::percent_decoded(item["note"].text()).value_or("");
   run.record = item["record"].text();
   return run;
 }
@@ -429,10 +401,11 @@ std::optional<lock::NamesPage> decode_names(const redisReply& reply, std::string
   lock::NamesPage page;
   if (item.at(0).text() != "0") page.cursor = item.at(0).text();
   for (size_t i = 0; i < item.at(1).size(); ++i) {
-    std::string_view name = name_in(item.at(1).at(i).text(), prefix);
-    if (name.empty()) continue;
-    page.names.emplace_back(name);
-    if (!item.at(1).at(i).text().ends_with("}:meta")) page.in_use.emplace_back(name);
+    const KeyParts key = parts_of_key(item.at(1).at(i).text());
+    const bool in_use = key.suffix == "holders" || key.suffix == "queue";
+    if (key.name.empty() || key.prefix != prefix || !(in_use || key.suffix == "meta")) continue;
+    page.names.emplace_back(key.name);
+    if (in_use) page.in_use.emplace_back(key.name);
   }
   return page;
 }

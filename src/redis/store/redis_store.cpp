@@ -6,14 +6,12 @@
 #include "lock/timing.hpp"
 #include "redis/store/call.hpp"
 #include "redis/store/decode.hpp"
+#include "redis/store/keys.hpp"
 #include "redis/store/versions.hpp"
 #include "util/text.hpp"
 
 namespace rlock::redis {
 namespace {
-
-constexpr const char* kKeySuffixes[] = {"holders", "limits",   "queue",   "alive", "who",
-                                        "meta",    "released", "history", "never", "once"};
 
 std::string number(uint64_t value) {
   return std::to_string(value);
@@ -205,13 +203,9 @@ RedisStore::RedisStore(Server server, std::string prefix, Scripts scripts)
   link_ = std::make_unique<Connection>(std::move(server));
 }
 
-std::string RedisStore::base(const lock::LockName& name) const {
-  return util::format("{}{{{}}}:", prefix_, name.text());
-}
-
 std::vector<std::string> RedisStore::keys(const lock::LockName& name) const {
   std::vector<std::string> keys;
-  for (const char* suffix : kKeySuffixes) keys.push_back(base(name) + suffix);
+  for (const LockKey& key : kLockKeys) keys.push_back(lock_key(prefix_, name.text(), key.suffix));
   return keys;
 }
 
@@ -396,7 +390,7 @@ lock::InFlight<NamesPage> RedisStore::list_page(Link& link, const std::string& c
 lock::InFlight<lock::Wake> RedisStore::wait_for_wake(const lock::LockName& name,
                                                      const lock::Owner& owner, Millis slice) {
   std::vector<std::string> words{
-      "BLPOP", base(name) + "wake:" + owner.text(),
+      "BLPOP", lock_key(prefix_, name.text(), "wake:" + owner.text()),
       util::format("{:.3f}", std::chrono::duration<double>(slice).count())};
   const std::string what = action_on("wait for", name);
   lock::InFlight<lock::Wake> pop =

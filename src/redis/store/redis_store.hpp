@@ -68,7 +68,6 @@ class RedisStore : public lock::LockServer {
 
  private:
   std::vector<std::string> scan(const std::string& cursor) const;
-  std::string base(const lock::LockName& name) const;
   std::vector<std::string> keys(const lock::LockName& name) const;
   // Calls one of `scripts_`; `verb` is for messages.
   template <class T, class Decode>

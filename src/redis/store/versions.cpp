@@ -10,17 +10,11 @@
 #include "redis/link/reply.hpp"
 #include "redis/net/redis_cli.hpp"
 #include "redis/store/call.hpp"
+#include "redis/store/keys.hpp"
 #include "util/text.hpp"
 
 namespace rlock::redis {
 namespace {
-
-// NAME of `prefix{NAME}:suffix`.
-std::string_view name_in(std::string_view key) {
-  key = key.substr(0, key.rfind("}:"));
-  key.remove_prefix(std::min(key.size(), key.find('{') + 1));
-  return key;
-}
 
 using Others = std::vector<Result<bool>>;  // for each of some locks, whether it is another's
 
@@ -100,7 +94,7 @@ std::optional<Error> other_version(std::string_view text, std::span<const std::s
                                    const Server& server) {
   const std::string_view error = util::take_until(text, ' ');
   if ((error != "FORM" && error != "UNKNOWN") || keys.empty()) return std::nullopt;
-  const std::string_view name = name_in(keys.front());
+  const std::string_view name = parts_of_key(keys.front()).name;
   if (error == "UNKNOWN") {
     const lock::NewerRules rules = newer_rules(text).value_or(lock::NewerRules{});
     return of_other_version(
@@ -120,8 +114,7 @@ lock::InFlight<lock::NamesPage> with_other_versions(Link& link, const std::strin
   for (const std::string& name : page.names) {
     if (in_use.contains(name)) continue;
     names.push_back(name);
-    commands.push_back(
-        {{"HGETALL", util::format("{}{{{}}}:meta", prefix, name)}, action_on("read", name)});
+    commands.push_back({{"HGETALL", lock_key(prefix, name, "meta")}, action_on("read", name)});
   }
   if (names.empty()) return lock::ready<lock::NamesPage>(std::move(page));
   lock::InFlight<Others> others =
