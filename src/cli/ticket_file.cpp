@@ -12,6 +12,7 @@
 
 #include "util/clock.hpp"
 #include "util/duration.hpp"
+#include "util/process.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
@@ -54,14 +55,6 @@ Result<bool> locked(const util::Fd& file, const std::string& path) {
   if (fcntl(file.get(), F_SETLK, &whole) == 0) return true;
   if (errno == EACCES || errno == EAGAIN) return false;
   return ticket_error(path, std::strerror(errno));
-}
-
-// The id of this boot of the host; empty if it is not known.
-std::string boot_id() {
-  constexpr size_t kLongest = 64;
-  const util::Fd file(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
-  auto text = file ? util::read_to_end(file, kLongest) : Result<std::string>(Error{});
-  return text ? *std::move(text) : "";
 }
 
 int64_t boot_ms() {
@@ -123,7 +116,7 @@ Status TicketFile::take() {
   };
   const lock::Ticket found{static_cast<uint64_t>(number("rlock_ticket"))};
   const int64_t at_ms = number("at_ms");
-  if (*text != stored(purpose_, found, boot_id(), at_ms)) {
+  if (*text != stored(purpose_, found, util::boot_id(), at_ms)) {
     remark_ += "is for another lock or host";
   } else if (boot_ms() - at_ms > kTicketLife.count() || boot_ms() < at_ms) {
     remark_ += "is older than " + util::format_duration(kTicketLife);
@@ -135,7 +128,7 @@ Status TicketFile::take() {
 }
 
 Status TicketFile::keep(lock::Ticket ticket) const {
-  const std::string boot = boot_id();
+  const std::string boot = util::boot_id();
   if (!file_ || boot.empty() || ticket.value == 0) {
     return ticket_error(path_, !file_         ? "another rlock uses it"
                                : boot.empty() ? "/proc does not say which boot this is"

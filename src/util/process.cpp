@@ -176,6 +176,14 @@ std::string read_name(pid_t pid) {
   return std::string(name, static_cast<size_t>(length - 1));  // without the newline
 }
 
+std::string boot_id() {
+  constexpr size_t kLongest = 64;
+  const Fd file(open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
+  if (!file) return {};
+  auto text = read_to_end(file, kLongest);
+  return text ? text->substr(0, text->find('\n')) : std::string();
+}
+
 std::string name_in_passwd(uid_t uid) {
   struct CloseFile {
     void operator()(FILE* file) const noexcept { fclose(file); }

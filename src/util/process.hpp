@@ -67,6 +67,9 @@ bool ignores_in(int folder, int signal) noexcept;
 // The short name of a process, for messages; may be hostile text.
 std::string read_name(pid_t pid);
 
+// The id of this boot of the host; empty if /proc does not show it.
+std::string boot_id();
+
 // The name of a user in /etc/passwd; empty if it is not there. NSS would cost more than a whole
 // run, and may ask a server.
 std::string name_in_passwd(uid_t uid);

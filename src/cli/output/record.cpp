@@ -270,12 +270,11 @@ Record own_record() {
 }
 
 std::optional<std::string> own_processes() {
+  constexpr size_t kEnough = 8;  // digits
   struct stat space {};
-  char boot[8];
-  util::Fd file(open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
-  if (!file || read(file.get(), boot, sizeof boot) != sizeof boot) return std::nullopt;
-  if (stat("/proc/self/ns/pid", &space) != 0) return std::nullopt;
-  return std::string(boot, sizeof boot) + ":" + std::to_string(space.st_ino);
+  const std::string boot = util::boot_id();
+  if (boot.size() < kEnough || stat("/proc/self/ns/pid", &space) != 0) return std::nullopt;
+  return util::format("{}:{}", boot.substr(0, kEnough), space.st_ino);
 }
 
 std::string pid_and_place(const Record& record) {
