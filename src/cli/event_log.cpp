@@ -20,17 +20,12 @@ namespace {
 
 constexpr size_t kMostUnwritten = size_t{1} << 20;
 
-bool is_regular(int fd) {
-  struct stat info {};
-  return fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
-}
-
 // Returns an empty descriptor, with errno, if the log cannot be opened.
 util::Fd open_writer(const std::string& path) {
   const int inherited = inherited_descriptor(path);
   const auto copy = [inherited] { return util::Fd(fcntl(inherited, F_DUPFD_CLOEXEC, 0)); };
   // Opened anew, a file would have a second position, from which other lines are overwritten.
-  if (is_regular(inherited)) return copy();
+  if (util::is_regular_file(inherited)) return copy();
   // Non-blocking, because a named pipe without a reader must hang neither the start nor a renewal.
   util::Fd writer(::open(path.c_str(),
                          O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666));
@@ -87,7 +82,7 @@ Result<EventLog> EventLog::open(const std::string& path, const lock::AcquireCall
     return util::system_error(
         util::format("cannot open the event log \"{}\"", util::printable(path)), errno);
   }
-  if (is_regular(file->writer.get())) {
+  if (util::is_regular_file(file->writer.get())) {
     file->reader.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   }
   return EventLog(std::move(file), path, claim, std::move(server));

@@ -1,6 +1,5 @@
 #include "cli/run_observer.hpp"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include "cli/output/view.hpp"
 #include "lock/poller.hpp"
 #include "util/duration.hpp"
+#include "util/fd.hpp"
 #include "util/process.hpp"
 #include "util/text.hpp"
 
@@ -41,12 +41,6 @@ std::string event_line(const std::string& name, const run::Event& event) {
 constexpr size_t kMostUnprinted = size_t{64} * 1024;
 // How long rlock waits for the disk of a file on stderr, so that lines stay in order.
 constexpr Millis kDiskTimeout{200};
-
-// Whether stderr is a file, whose disk may hang. rlock opens a pipe or a terminal without blocking.
-bool stderr_is_file() {
-  struct stat info {};
-  return fstat(STDERR_FILENO, &info) == 0 && S_ISREG(info.st_mode);
-}
 
 std::string in_a_row(const std::vector<std::string>& processes) {
   return util::printable(util::joined(processes, ", "));
@@ -131,7 +125,8 @@ RunObserver::RunObserver(lock::LockName name, Verbosity verbosity, std::optional
       live_(verbosity != Verbosity::quiet && is_terminal(STDERR_FILENO)),
       log_(std::move(log)),
       manager_(std::move(manager)) {
-  if (stderr_is_file()) {
+  // The disk of a file may hang. rlock opens a pipe or a terminal without blocking.
+  if (util::is_regular_file(STDERR_FILENO)) {
     auto print = [lines = lines_](const std::string& line) {
       lines->print(line);
       return 0;

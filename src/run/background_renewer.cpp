@@ -62,8 +62,7 @@ bool takes_lines(int fd) noexcept {
 
 // A copy of stderr if it is a regular file, otherwise empty.
 util::Fd copy_of_stderr_file() noexcept {
-  struct stat info {};
-  const bool file = fstat(STDERR_FILENO, &info) == 0 && S_ISREG(info.st_mode);
+  const bool file = util::is_regular_file(STDERR_FILENO);
   return util::Fd(file ? fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0) : -1);
 }
 

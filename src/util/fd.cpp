@@ -1,6 +1,7 @@
 #include "util/fd.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -23,6 +24,11 @@ void Fd::reset(int fd) noexcept {
 int open_null() noexcept {
   const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
   return null >= 0 ? null : open("/", O_PATH | O_CLOEXEC);
+}
+
+bool is_regular_file(int fd) noexcept {
+  struct stat info {};
+  return fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
 }
 
 Result<std::string> read_to_end(const Fd& file, size_t most) {

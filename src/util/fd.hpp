@@ -35,6 +35,9 @@ class Fd {
 // Opens /dev/null, or / if there is none: a descriptor that takes up a number. -1 with errno.
 int open_null() noexcept;
 
+// Whether the descriptor is that of a regular file, whose disk may hang.
+bool is_regular_file(int fd) noexcept;
+
 // Reads up to the end of the file. ErrorKind::system if that fails or the file has more than `most`
 // bytes; the text says why, without the name of the file.
 Result<std::string> read_to_end(const Fd& file, size_t most);
