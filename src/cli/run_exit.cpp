@@ -487,9 +487,8 @@ void mark_died(run::RunOutcome& outcome, const lock::LockName& name, const Sessi
                            inspector->server());
   if (!seen) return;
   dead.mark(seen->holders);
-  for (lock::Holder& now : seen->holders) {
-    if (now.owner == holder.owner) holder = std::move(now);
-  }
+  const lock::Holder* now = lock::find_holder(seen->holders, holder.owner);
+  if (now != nullptr) holder = *now;
 }
 
 std::string slots_held(const run::RunOutcome& outcome, lock::Limit own, const lock::LockName& name,

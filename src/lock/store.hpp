@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -135,6 +136,13 @@ struct Holder {
   // Whether its process has exited without releasing the lock: cli knows it of this host's holders.
   bool died = false;
 };
+
+// The holder with this owner id; null if there is none.
+inline const Holder* find_holder(std::span<const Holder> holders, std::string_view owner) {
+  const auto found = std::find_if(holders.begin(), holders.end(),
+                                  [&](const Holder& holder) { return holder.owner == owner; });
+  return found == holders.end() ? nullptr : &*found;
+}
 
 // The state of a closed lock: until it ends, the server grants the lock only to
 // AcquireCall::while_closed.

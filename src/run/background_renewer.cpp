@@ -194,9 +194,7 @@ class BackgroundRenewerProcess {
     auto seen = lock::finish(poller, inspector->inspect({claim_.name}),
                              BootClock::now() + timing::kShortestRequest, inspector->server());
     if (!seen) return std::nullopt;
-    return std::any_of(seen->holders.begin(), seen->holders.end(), [&](const lock::Holder& holder) {
-      return holder.owner == claim_.owner.text();
-    });
+    return lock::find_holder(seen->holders, claim_.owner.text()) != nullptr;
   }
 
   void report(const Notice& notice) const {

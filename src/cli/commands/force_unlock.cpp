@@ -171,9 +171,8 @@ Status confirm_break(const ForceSettings& settings, const std::vector<lock::Hold
 // The reply to a call does not show whether the holders that it broke have died.
 void mark_died(std::vector<lock::Holder>& broken, const std::vector<lock::Holder>& shown) {
   for (lock::Holder& holder : broken) {
-    holder.died = std::any_of(shown.begin(), shown.end(), [&](const lock::Holder& other) {
-      return other.died && other.owner == holder.owner;
-    });
+    const lock::Holder* other = lock::find_holder(shown, holder.owner);
+    holder.died = other != nullptr && other->died;
   }
 }
 
@@ -184,8 +183,7 @@ void add_broken_before(lock::Forced& forced, const std::vector<lock::Holder>& sh
     return std::find(owners.begin(), owners.end(), owner) != owners.end();
   };
   for (const lock::Holder& holder : shown) {
-    bool known = std::any_of(forced.broken.begin(), forced.broken.end(),
-                             [&](const auto& other) { return other.owner == holder.owner; });
+    const bool known = lock::find_holder(forced.broken, holder.owner) != nullptr;
     if (!known && listed(forced.broken_before, holder.owner)) forced.broken.push_back(holder);
   }
 }

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "cli/commands/commands.hpp"
 #include "cli/near_name.hpp"
 #include "cli/output/console.hpp"
@@ -48,11 +46,6 @@ std::optional<lock::Snapshot> seen_before(Session& session, const lock::LockName
   return seen ? std::optional(*std::move(seen)) : std::nullopt;
 }
 
-bool is_holder(const lock::Snapshot& lock, const lock::Owner& owner) {
-  return std::any_of(lock.holders.begin(), lock.holders.end(),
-                     [&](const lock::Holder& holder) { return holder.owner == owner.text(); });
-}
-
 // A script whose --renew-while names the wrong process had no lock from the exit of that process
 // on. The server remembers the release, but not by whom.
 void report_earlier_release(const LeaseId& lease, const lock::Snapshot& before,
@@ -89,7 +82,8 @@ Result<Report> release(const LeaseId& lease, const Choices& choices) {
     error.text += near_name_hint(session, lease.name);
     return error;
   }
-  const bool earlier = before && !before->more_holders && !is_holder(*before, lease.owner);
+  const bool earlier = before && !before->more_holders &&
+                       lock::find_holder(before->holders, lease.owner.text()) == nullptr;
   if (earlier && !choices.has(Opt::quiet)) {
     report_earlier_release(lease, *before, session);
   } else if (choices.has(Opt::verbose)) {

@@ -60,11 +60,8 @@ Result<RenewSettings> renew_settings(const Invocation& invocation) {
 Status complete_call(RenewSettings& settings, Session& session) {
   settings.asked_at = BootClock::now();
   TRY(auto seen, inspect_holders(session, settings.lease.name));
-  auto ours = [&](const lock::Holder& holder) {
-    return holder.owner == settings.lease.owner.text();
-  };
-  auto holder = std::find_if(seen.holders.begin(), seen.holders.end(), ours);
-  if (holder == seen.holders.end()) {
+  const lock::Holder* holder = lock::find_holder(seen.holders, settings.lease.owner.text());
+  if (holder == nullptr) {
     if (!settings.ttl) settings.call.restore.reset();
     return Done{};
   }

@@ -331,9 +331,8 @@ Token agreed_token(const Replies<Snapshot>& replies, const std::string& owner) {
   std::map<Token, size_t> tokens;
   Token best{};
   for (const Snapshot* one : answers(replies)) {
-    for (const Holder& holder : one->holders) {
-      if (holder.owner == owner && ++tokens[holder.token] >= tokens[best]) best = holder.token;
-    }
+    const Holder* holder = find_holder(one->holders, owner);
+    if (holder != nullptr && ++tokens[holder->token] >= tokens[best]) best = holder->token;
   }
   return best;
 }
@@ -343,9 +342,8 @@ std::optional<Millis> agreed_left(const Replies<Snapshot>& replies, const std::s
                                   size_t majority) {
   std::vector<std::optional<Millis>> left;
   for (const Snapshot* one : answers(replies)) {
-    for (const Holder& holder : one->holders) {
-      if (holder.owner == owner) left.push_back(holder.left);
-    }
+    const Holder* holder = find_holder(one->holders, owner);
+    if (holder != nullptr) left.push_back(holder->left);
   }
   // A lease that does not expire is the longest.
   std::sort(left.begin(), left.end(),
