@@ -1,6 +1,6 @@
 #include "cli/options/exit_codes.hpp"
 
-#include <charconv>
+#include <cstdint>
 
 #include "util/text.hpp"
 
@@ -78,10 +78,7 @@ std::span<const ExitCodeRow> exit_codes() {
 }
 
 std::optional<int> parse_exit_code(std::string_view word) {
-  int code = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), code);
-  const bool whole = error == std::errc() && end == word.data() + word.size();
-  return whole && code >= 0 && code <= 255 ? std::optional(code) : std::nullopt;
+  return util::parse_number<uint8_t>(word);
 }
 
 }  // namespace rlock::cli

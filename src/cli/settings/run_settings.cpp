@@ -7,6 +7,7 @@
 #include <cctype>
 #include <cstdint>
 
+#include "cli/options/exit_codes.hpp"
 #include "cli/options/values.hpp"
 #include "cli/output/console.hpp"
 #include "cli/output/inherited.hpp"
@@ -111,7 +112,7 @@ constexpr ExitCodeName kExitCodeNames[] = {
 Status set_exit_code(ExitCodes& codes, std::string_view text, const Choices& choices) {
   std::string_view digits = text;
   const std::string_view what = util::take_until(digits, '=');
-  const auto code = util::parse_number<uint8_t>(digits);
+  const auto code = parse_exit_code(digits);
   for (const ExitCodeName& name : kExitCodeNames) {
     if (name.what != what) continue;
     if (!code)
