@@ -228,11 +228,9 @@ class ServerExaminer {
     auto role = ask({"ROLE"});
     if (!role || role->empty() || role->front() != "master") return;
     for (size_t i = kBefore; i + kEach <= role->size(); i += kEach) {
-      Server replica = report_.server;
-      replica.host = (*role)[i];
-      replica.port = static_cast<int>(number((*role)[i + 1]));
+      Server replica =
+          server_at({(*role)[i], static_cast<int>(number((*role)[i + 1]))}, report_.server);
       replica.role = Role::any;
-      replica.addresses = nullptr;
       report_.replicas.push_back({replica.label(), clock_of(replica)});
     }
   }
@@ -427,13 +425,6 @@ SentinelVote examine_sentinel(SentinelReport& report, const std::string& name) {
   SentinelVote vote = ask_sentinel(client, report, name);
   report.failures = client.failures();
   return vote;
-}
-
-Server server_at(const HostPort& address, Server server) {
-  server.host = address.host;
-  server.port = address.port;
-  server.addresses.reset();
-  return server;
 }
 
 // The cluster as the node `from` sees it.

@@ -233,11 +233,8 @@ Server ClusterLink::server_at(const HostPort& at) const {
   for (const Server& seed : seeds_) {
     if (host_port_of(seed) == at) return seed;
   }
-  Server server = seeds_.front();
-  server.host = at.host.empty() ? connection().server().host : at.host;
-  server.port = at.port;
-  server.addresses = nullptr;
-  return server;
+  const std::string& host = at.host.empty() ? connection().server().host : at.host;
+  return redis::server_at({host, at.port}, seeds_.front());
 }
 
 size_t ClusterLink::node_at(const HostPort& at) {

@@ -187,11 +187,7 @@ void Sentinels::ask_announced() {
     };
     if (std::any_of(sentinels_.begin(), sentinels_.end(), same)) continue;
     if (sentinels_.size() >= named_ + kMost) break;
-    Server server = sentinels_.front().server();
-    server.host = known.address.host;
-    server.port = known.address.port;
-    server.addresses = nullptr;
-    sentinels_.emplace_back(std::move(server));
+    sentinels_.emplace_back(server_at(known.address, sentinels_.front().server()));
     votes_.emplace_back(NoAnswer{});
     views_.emplace_back();
     conduct_.emplace_back();

@@ -364,6 +364,13 @@ std::string joined_labels(const std::vector<Server>& servers) {
   return util::joined(labels, ",");
 }
 
+Server server_at(const HostPort& address, Server like) {
+  like.host = address.host;
+  like.port = address.port;
+  like.addresses = nullptr;
+  return like;
+}
+
 std::optional<int> parse_port(std::string_view digits) {
   auto port = util::parse_number<uint16_t>(digits);
   return port && *port > 0 ? std::optional<int>(*port) : std::nullopt;

@@ -102,6 +102,9 @@ struct HostPort {
   bool operator==(const HostPort&) const = default;
 };
 
+// The server at `address` that has all else in common with `like`.
+Server server_at(const HostPort& address, Server like);
+
 // 1 to 65535.
 std::optional<int> parse_port(std::string_view digits);
 
