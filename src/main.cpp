@@ -48,7 +48,7 @@ Result<Report> run_invocation(Invocation& invocation) {
     TRY(auto warnings, resolve(invocation, system_getenv, default_config_files(system_getenv)));
     print_warnings(warnings, invocation.choices);
     if (!invocation.choices.has(Opt::quiet)) {
-      print_warnings(unknown_variables(environment_names()).warnings, invocation.choices);
+      print_warnings(variable_warnings(environment_names()), invocation.choices);
     }
   }
   return kCommands[static_cast<size_t>(invocation.command)].run(invocation);

@@ -34,7 +34,6 @@ Server with_credentials(const OpenOptions& options, Server server) {
   if (options.user) server.user = *options.user;
   if (options.password) server.password = *options.password;
   server.secret = options.secret;
-  server.unused_login = options.unused_login;
   if (server.secret) server.password = server.secret->current();
   return server;
 }

@@ -23,7 +23,6 @@ struct OpenOptions {
   std::optional<std::string> user;  // overrides the URL's
   std::optional<std::string> password;  // overrides the URL's
   std::shared_ptr<Secret> secret;       // overrides both
-  std::string unused_login{};           // Login::unused_login
   std::string prefix = "rlock:";
   Format format = Format::native;
   Millis connect_timeout{2000};  // to reach one server: DNS, connect, TLS and login

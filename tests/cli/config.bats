@@ -292,13 +292,13 @@ refuses_password() {
   [[ $stderr != *"look at"* ]]
 }
 
-@test "the password of a file is not sent to another server than that of the file, and rlock says why it is not used" {
+@test "the password of a file is not sent to another server than that of the file, and rlock config says why" {
   own --requirepass canary
   configure "$user_file" <<<$'url = "redis://db.example"\npassword = "canary"'
   run -77 --separate-stderr rlock status
-  says NOAUTH "the password of $user_file:2 is for the server of $user_file:1" "not for the server of RLOCK_URL"
+  says NOAUTH
   run -0 rlock config
-  [[ $output == *"is for the server of $user_file:1"* ]]
+  [[ $output == *"the password of $user_file:2 is for the server of $user_file:1"*"not for the server of RLOCK_URL"* ]] || fail "$output"
   rlock config --json | jq -e '.unused_login | contains("RLOCK_URL")'
   # The one that the file means: a password of the same URL.
   configure "$user_file" <<<"url = \"$RLOCK_URL\""$'\npassword = "canary"'
@@ -342,13 +342,11 @@ while True:
 
 @test "an unknown variable causes a warning, but not inside a run or with -q; config lists unknown variables" {
   RLOCK_PREFX=x: run -0 --separate-stderr rlock run lock -- true
-  says "does not know RLOCK_PREFX; did you mean RLOCK_PREFIX?"
+  says "does not know RLOCK_PREFX; ENVIRONMENT in rlock(1)"
   RLOCK_PREFX=x: quietly rlock run -q lock -- true
   quietly rlock run lock -- env RLOCK_PREFX=x: "$RLOCK" status -q lock
   RLOCK_TTL=5m RLOCK_SERVER=db1 run -0 --separate-stderr rlock run lock -- true
   [ "$(grep -c 'does not know RLOCK_' <<<"$stderr")" = 2 ] || fail "$stderr"
-  [[ $stderr == *"does not know RLOCK_TTL; use the option --ttl, or the key ttl of [run] in rlock.toml"* ]] || fail "$stderr"
-  [[ $stderr == *"does not know RLOCK_SERVER; "* ]] || fail "$stderr"
   RLOCK_TTL=5m quietly rlock run -q lock -- true
   RLOCK_SERVICE_HOST=10.0.0.1 quietly rlock run lock -- true
   RLOCK_SERVICE_HOST=10.0.0.1 RLOCK_PREFX=x: run -0 rlock config

@@ -72,7 +72,7 @@ Result<Report> config_command(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
   auto json = [&] {
     return config_json(shown_settings(choices), choices.unused_login(),
-                       unknown_variables(environment_names()).names);
+                       unknown_variables(environment_names()));
   };
   return Report{json, [&] { return text_of(choices); }};
 }

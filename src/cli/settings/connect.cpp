@@ -45,7 +45,6 @@ constexpr NativeOnlyOption kNativeOnlyOptions[] = {
 
 Status set_credentials(redis::OpenOptions& out, const Choices& choices) {
   out.user = choices.last(Opt::user);
-  out.unused_login = choices.unused_login();
   out.password = choices.last(Opt::password);
   const auto path = choices.last(Opt::password_file);
   const auto command = choices.last(Opt::password_command);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstdlib>
 #include <iterator>
 #include <optional>
@@ -226,48 +225,12 @@ bool shows_password(const Choices& choices) {
          });
 }
 
-constexpr std::string_view kVariablePrefix = "RLOCK_";
-constexpr size_t kSlip = 2;  // letters in which a misspelled name differs
-
-// Every run compares its whole environment with all settings, unless their beginnings differ.
-bool begins_like_ours(std::string_view name) {
-  return edit_distance(name.substr(0, kVariablePrefix.size()), kVariablePrefix) <= kSlip;
-}
-
 // Kubernetes sets such variables next to a Service whose name begins with `rlock`, and the CI
 // templates of rlock (packaging/ci) have their inputs in others.
 bool is_of_platform(std::string_view name) {
   return name.starts_with("RLOCK_CI_") || name.ends_with("_SERVICE_HOST") ||
          name.find("_SERVICE_PORT") != name.npos || name.ends_with("_PORT") ||
          name.find("_PORT_") != name.npos;
-}
-
-// RLOCK_CONNECT_TIMEOUT of `connect-timeout`.
-std::string variable_like(std::string_view option) {
-  std::string name(kVariablePrefix);
-  for (unsigned char c : option) name += static_cast<char>(c == '-' ? '_' : std::toupper(c));
-  return name;
-}
-
-// What the user of a variable that rlock does not know may have meant: an option, or one of
-// `settings` within two letters. Empty: nothing that rlock has.
-std::string advice_on(const std::string& name, std::span<const std::string_view> settings) {
-  for (const OptionRow& row : options()) {
-    if (!row.on_command_line() || name != variable_like(row.name)) continue;
-    if (!row.in_file) return util::format("use the option --{}", row.name);
-    return util::format("use the option --{0}, or the key {0}{1} in rlock.toml", row.name,
-                        row.section == Section::command ? " of [run]" : "");
-  }
-  std::string_view meant;
-  size_t least = kSlip + 1;
-  for (std::string_view setting : settings) {
-    if (!setting.starts_with(kVariablePrefix) || name.size() > setting.size() + kSlip) continue;
-    const size_t distance = edit_distance(name, setting);
-    if (distance >= least) continue;
-    least = distance;
-    meant = setting;
-  }
-  return meant.empty() ? std::string() : util::format("did you mean {}?", meant);
 }
 
 }  // namespace
@@ -322,42 +285,37 @@ std::vector<std::string_view> variables_of(const OptionRow& row) {
   return variables;
 }
 
-UnknownVariables unknown_variables(std::span<const std::string> names) {
+std::vector<std::string> unknown_variables(std::span<const std::string> names) {
   const auto exports = command_variables();
   std::vector<std::string_view> known(exports.begin(), exports.end());
-  const size_t exported = known.size();
+  known.push_back(kUnstableVariable);
   for (const OptionRow& row : options()) {
     for (std::string_view variable : variables_of(row)) known.push_back(variable);
   }
-  auto is_set = [&](std::string_view name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
-  UnknownVariables unknown;
-  for (const std::string& name : names) {
-    const bool is_known =
-        name == kUnstableVariable || std::find(known.begin(), known.end(), name) != known.end();
-    if (!begins_like_ours(name) || is_known || is_of_platform(name)) continue;
-    const bool ours = name.starts_with(kVariablePrefix);
-    if (ours) unknown.names.push_back(name);
-    if (is_set("RLOCK_HELD")) continue;
-    std::vector<std::string_view> unset(known.begin() + static_cast<std::ptrdiff_t>(exported),
-                                        known.end());
-    std::erase_if(unset, is_set);
-    const std::string advice = advice_on(name, unset);
-    if (!ours && advice.empty()) continue;
-    unknown.warnings.push_back(
-        util::format("warning: rlock does not know {}; {}", util::printable(name),
-                     advice.empty() ? "ENVIRONMENT in rlock(1) lists what it reads, such as "
-                                      "RLOCK_URL for the server"
-                                    : advice));
-  }
+  std::vector<std::string> unknown;
+  std::copy_if(names.begin(), names.end(), std::back_inserter(unknown), [&](const auto& name) {
+    return name.starts_with("RLOCK_") && !is_of_platform(name) &&
+           std::find(known.begin(), known.end(), name) == known.end();
+  });
   return unknown;
+}
+
+Warnings variable_warnings(std::span<const std::string> names) {
+  if (std::find(names.begin(), names.end(), "RLOCK_HELD") != names.end()) return {};
+  Warnings warnings;
+  for (const std::string& name : unknown_variables(names)) {
+    warnings.push_back(
+        util::format("warning: rlock does not know {}; ENVIRONMENT in rlock(1) lists what it "
+                     "reads, such as RLOCK_URL for the server",
+                     util::printable(name)));
+  }
+  return warnings;
 }
 
 std::vector<std::string> ignored_settings(const Choices& choices) {
   std::vector<std::string> sentences;
   if (!choices.unused_login().empty()) sentences.push_back(choices.unused_login());
-  const auto unknown = unknown_variables(environment_names()).names;
+  const auto unknown = unknown_variables(environment_names());
   if (!unknown.empty()) {
     sentences.push_back("rlock does not know these variables: " + util::joined(unknown, " "));
   }

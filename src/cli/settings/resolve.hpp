@@ -35,13 +35,10 @@ inline constexpr std::string_view kUnstableVariable = "RLOCK_UNSTABLE";
 // The variables that an option reads.
 std::vector<std::string_view> variables_of(const OptionRow& row);
 
-// Variables that look like settings of rlock but are not.
-struct UnknownVariables {
-  std::vector<std::string> names;  // names that begin with RLOCK_
-  Warnings warnings;  // about these, except those of a platform, and about other names within two
-                      // letters of a setting that is not set; none inside a run
-};
-UnknownVariables unknown_variables(std::span<const std::string> names);
+// The variables that begin with RLOCK_ but are neither settings of rlock nor those of a platform.
+std::vector<std::string> unknown_variables(std::span<const std::string> names);
+// A warning about each of them; none inside a run, which was itself warned.
+Warnings variable_warnings(std::span<const std::string> names);
 std::vector<std::string> environment_names();
 
 // A sentence for each setting of the environment or a file that no run uses: a login for another

@@ -84,11 +84,9 @@ Error not_ready(const Endpoint& server, std::string_view why, Cause cause = Caus
 std::optional<Error> connection_refusal(std::string_view text, const Server& server) {
   // "unauthenticated" is the answer to a command of more than ten words before AUTH.
   if (text.starts_with("NOAUTH") || has(text, "unauthenticated")) {
-    const std::string unused = server.unused_login.empty() ? "" : "; " + server.unused_login;
     return denied(server,
                   "it requires a password (NOAUTH): use RLOCK_PASSWORD_FILE, or for a Sentinel "
-                  "sentinel_password in the URL" +
-                      unused);
+                  "sentinel_password in the URL");
   }
   if (text.starts_with("DENIED"))
     return denied(server,

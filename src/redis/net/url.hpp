@@ -40,8 +40,6 @@ struct Endpoint {
 struct Login {
   std::string user;  // empty: the default user
   std::string password;
-  // Why an available password is not for this server, for the message that the server requires one.
-  std::string unused_login;
   std::shared_ptr<Secret> secret;  // a password that may change, read at each connect; may be null
 };
 
