@@ -410,8 +410,8 @@ class EndText {
                         typed_name(context_.name()));
   }
   std::string next_call() const {
-    if (!context_.keeps_place) return {};
-    return util::format("the place in the queue is kept for {}: repeat the call (--ticket); ",
+    if (!context_.keeps_position) return {};
+    return util::format("the position in the queue is kept for {}: repeat the call (--ticket); ",
                         util::format_duration(kTicketLife));
   }
   // The next steps for a run that finds the lock busy, or closed.

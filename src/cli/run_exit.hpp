@@ -20,7 +20,7 @@ struct MessageContext {
   std::string
       blocking_key{};     // a key that prevents every run from acquiring the lock: `; the key …`
   bool unlocked = false;  // --fail-open: no server answered
-  bool keeps_place = false;  // --ticket: the next call has the position in the queue
+  bool keeps_position = false;  // --ticket: the next call has the position in the queue
 
   const lock::AcquireCall& claim() const { return settings.plan.claim; }
   const std::string& name() const { return claim().name.text(); }

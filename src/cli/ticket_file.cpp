@@ -153,13 +153,13 @@ Result<std::optional<TicketFile>> open_ticket(const RunSettings& settings, const
   return std::optional(std::move(file));
 }
 
-bool keep_place(const std::optional<TicketFile>& file, const run::RunOutcome& outcome,
-                Verbosity verbosity) {
+bool keep_position(const std::optional<TicketFile>& file, const run::RunOutcome& outcome,
+                   Verbosity verbosity) {
   const auto* late = std::get_if<lock::TimedOut>(&outcome);
   if (!file || late == nullptr) return false;
   const Status kept = file->keep(late->ticket);
   if (!kept && verbosity != Verbosity::quiet) {
-    print_message("warning: " + kept.error().text + "; the place in the queue is lost");
+    print_message("warning: " + kept.error().text + "; the position in the queue is lost");
   }
   return static_cast<bool>(kept);
 }

@@ -61,7 +61,7 @@ Result<std::optional<TicketFile>> open_ticket(const RunSettings& settings, const
                                               Verbosity verbosity);
 
 // Whether `outcome` is a wait that ended, and its ticket is stored; prints why it is not.
-bool keep_place(const std::optional<TicketFile>& file, const run::RunOutcome& outcome,
-                Verbosity verbosity);
+bool keep_position(const std::optional<TicketFile>& file, const run::RunOutcome& outcome,
+                   Verbosity verbosity);
 
 }  // namespace rlock::cli

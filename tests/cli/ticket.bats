@@ -34,7 +34,7 @@ served_in_order() {
   served_in_order lock returned 1
 }
 
-@test "a place is kept over several calls, and behind those that first asked before" {
+@test "a position is kept over several calls, and behind those that first asked before" {
   hold lock
   queue_up lock -- sh -c 'echo first >>order'
   local first=$waiter
@@ -80,7 +80,7 @@ served_in_order() {
   [ ! -s ticket ]
 }
 
-@test "a waiter that an operator removes loses its place" {
+@test "a waiter that an operator removes loses its position" {
   hold removed
   asks removed
   returns removed 2>err
@@ -160,7 +160,7 @@ served_in_order() {
   refuses 78 '"theirs"' "belongs to another user" -- rlock run --ticket theirs lock -- touch started
 }
 
-@test "--max-queue lets a call return that had a place" {
+@test "--max-queue lets a call return that had a position" {
   hold lock
   asks lock
   line_up lock
@@ -169,7 +169,7 @@ served_in_order() {
   served_in_order lock returned 1 2
 }
 
-@test "a place in a closed lock is kept, and a call that finds the work of --once done empties the file" {
+@test "a position in a closed lock is kept, and a call that finds the work of --once done empties the file" {
   rlock close lock --for 1h
   refuses 75 "did not open" "is kept for 15m" -- rlock run -w 1ms --ticket ticket --once=x lock -- touch started
   rlock open lock

@@ -208,7 +208,7 @@ line() { recipe "$@" | sed -z 's, \\\n *, ,g'; }
   [ "$(wc -l <ran)" -eq 2 ]
 }
 
-@test "a time limit: a call that is repeated after 75 keeps its place" {
+@test "a time limit: a call that is repeated after 75 keeps its position" {
   export HOME=$here
   program deploy.sh 'echo >>ran'
   hold shop/deploy

@@ -79,7 +79,7 @@ goes_on() {
   for _ in 1 2; do one_more renewed; done
 }
 
-@test "a run whose certificates, password, name of the server and master change goes on, and a waiter keeps its place" {
+@test "a run whose certificates, password, name of the server and master change continues, and a waiter keeps its position" {
   local plain secure
   echo '127.0.0.1 db.test' >hosts
   in_namespace

@@ -190,7 +190,7 @@ Result<Report> acquire(const RunSettings& settings, Session& session, run::Signa
     const bool called_off = ended != nullptr && ended->signal == 0;
     if (called_off && background_renewer) return background_renewer->gone();
     MessageContext context{settings, session};
-    context.keeps_place = keep_place(ticket, *not_acquired, verbosity_of(choices));
+    context.keeps_position = keep_position(ticket, *not_acquired, verbosity_of(choices));
     context.waited = std::chrono::duration_cast<Millis>(BootClock::now() - environment.now);
     mark_died(*not_acquired, plan.claim.name, session);
     context.slots = slots_held(*not_acquired, plan.claim.limit, plan.claim.name, session);

@@ -195,7 +195,7 @@ int run_under_lock(const RunSettings& settings, Session& session, run::Signals& 
   if (run::LeaseEnd* lease = lost_lease(outcome)) {
     find_new_holder(*lease, claim, observer, session);
   }
-  context.keeps_place = keep_place(ticket, outcome, verbosity);
+  context.keeps_position = keep_position(ticket, outcome, verbosity);
   mark_died(outcome, name, session);
   context.slots = slots_held(outcome, claim.limit, name, session);
   context.blocking_key = blocking_key_hint(outcome, session, name);
