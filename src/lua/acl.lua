@@ -1,8 +1,8 @@
 -- include: commands
--- Returns the error that names the first command that the scripts run and that the ACL denies or the server lacks, or nil, and whether each
--- command was checked. Servers before 7.0 cannot check; after any other error of a server the check stops. BLPOP may be missing, because a
--- waiter can poll.
+-- Whether this user may run the commands that the scripts need.
 
+-- Returns an error that names the first command that the ACL denies or the server lacks, or nil; then, whether all commands were checked.
+-- Servers before 7.0 cannot check, and the check ends at an unexpected error. BLPOP may be missing, because a waiter can poll.
 local function denial()
   if not redis.acl_check_cmd then return nil, false end
   for _, command in ipairs(commands.list(HOLDERS, HOLDERS, HOLDERS, now)) do

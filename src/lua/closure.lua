@@ -20,13 +20,13 @@ local reply
 if id and present_id == id then
   reply = {'closed'}
 elseif not id and not present_id then
-  -- A request to close the lock that arrives after its undoing changes nothing.
+  -- The tombstone stops a request to close the lock that arrives after its cancel.
   if seen then tombstones.add(seen, WAS_RELEASED) end
   reply = {'opened'}
 elseif present_id ~= seen or id and (ends <= now or tombstones.kind(id)) then
   reply = {'changed'}
 elseif id then
-  -- A server whose memory is full refuses the first write.
+  -- This write comes first, because a server whose memory is full refuses only the first one.
   holders.store(CLOSED, {state = 'closed', limit = 1, token = 0, since = now, ttl = 0, min_hold = 0, responsive = '0', id = id,
                         entries = '0:' .. int(ends), record = record}, ends)
   if before then tombstones.add(present_id, WAS_RELEASED) end

@@ -1,7 +1,7 @@
--- Every command that the scripts of the native format run, and BLPOP, each with arguments that the server takes: newer
--- ones check their number where a script asks what an ACL allows. A command that needs memory comes first: after another
--- write a full server no longer refuses it. If one is denied, another still lets the keys expire: ENDS is a time in ms.
+-- The commands that the scripts of the native format run, and BLPOP.
 
+-- Returns each with arguments that the server accepts, because newer servers count them when a script asks what the ACL allows. The first
+-- write needs memory, because a full server refuses no later one. Two commands let the keys expire, because one may be denied, at ENDS.
 local function list(set, hash, list, ends)
   return {
     {'ZADD', set, 1, 'a'}, {'PEXPIREAT', set, ends}, {'PEXPIRE', set, 60000}, {'PTTL', set}, {'EXISTS', set}, {'TIME'},

@@ -1,7 +1,7 @@
 -- include: admit beats entry_list grant history holders lines notes queue slots stamps supersede tasks tickets tombstones views
 -- For acquire: how a newcomer is granted the lock, is refused, or joins the queue, and how a grant is claimed.
 
--- A refused newcomer leaves no tombstone: the memory shows that the last refusal was counted, in case the owner asks again.
+-- Counts a refusal. The memory has the owner that was counted last, in case it asks again, because a refused newcomer leaves no tombstone.
 local function note_refusal(how)
   local counted = string.sub(request.owner, 1, 8)
   if memory.skipped == counted then return end
@@ -9,7 +9,7 @@ local function note_refusal(how)
   history.count_skip(request.record, how)
 end
 
--- The line of the owner, as a waiter or as a new holder.
+-- Returns the line of the owner, as a waiter or as a new holder.
 local function new_line(state)
   local line = {state = state, limit = request.limit, token = 0, since = now, ttl = request.ttl,
                 min_hold = tonumber(args.min_hold or 0), responsive = args.responsive, supersede = request.supersedes,
@@ -30,20 +30,20 @@ end
 
 local function grant_now(ends)
   memory.keep = request.rows
-  -- Over a quorum the write-back of the token claims it.
+  -- Over a quorum the write-back of the token claims the grant.
   local line = new_line(request.stamp == 0 and 'held' or 'granted')
   grant.make(request.owner, line, ends, request.stamp)
   if request.supersedes then supersede.note_newest(line.token) end
   return {'granted', token = line.token, slot = line.slot}
 end
 
--- The owner claims its grant, or holds the lock already.
+-- Extends the lease of an owner that claims its grant, or that holds the lock already. Returns the reply.
 local function claim(held)
   local line = lines.read(request.owner)
   if line.state == 'revoked' then return {'gone', kind = 'forced', note = notes.of(request.owner)} end
   if line.token == 0 then
     if not slots.are_numbered(request.limit) or holders.count() == 1 then return grant_now(math.max(held, now + request.ttl)) end
-    -- The line was deleted, and its token with it. It is not known which slot it had, and which slots the others have.
+    -- The line was deleted, with its token and its slot. The slots of other holders may be unknown, too.
     return {'queued', ticket = math.max(1, request.given_ticket), position = 1, look_again = math.max(1, held - now),
             holder = views.of(request.owner, held), slice = SLICE}
   end
@@ -59,7 +59,7 @@ local function claim(held)
   return {'granted', token = line.token, slot = line.slot}
 end
 
--- An owner in the queue is granted the lock, or waits.
+-- Grants the lock to an owner in the queue, or lets it wait. Returns the reply.
 local function wait()
   if request.stamp > 0 then stamps.store(request.owner, request.stamp) end
   local ticket = queue.ticket(request.owner)

@@ -1,6 +1,6 @@
 -- The entries of a lease, in its line: `id:end,id:end`. Usually there is one, 0; nested runs of other processes have their own.
 
--- The entries of a line whose leases have not expired: id to end. Usually there is one, 0.
+-- Returns the entries of a line that have not expired, id to end.
 local function live(line)
   local entries = {}
   for id, ends in string.gmatch(line.entries or '', '(%w+):(%d+)') do

@@ -2,7 +2,7 @@
 -- again.
 -- include: memory acl finish holders lines queue sweep
 -- Arguments:
---   owner, record  the record now says who moved it
+--   owner, record  the record of the waiter, which now says who moved it
 -- Replies:
 --   moved   even if the waiter was at the head before
 --   holds, absent

@@ -11,7 +11,7 @@
 --   free, nomatch, more
 local note = args.note
 
--- The run of a cool-down is in the history already, so its row gets the note. If its lease expired, no renewal restores it now.
+-- Adds the note to the row of the run that left this cool-down. If its lease expired, no renewal restores it from now on.
 local function note_cooldown(line)
   local place, row = history.row_of(line.token)
   if not row then return end
@@ -19,6 +19,7 @@ local function note_cooldown(line)
   history.write(row, place)
 end
 
+-- Breaks the lease of a holder. Returns whether the holder counts until it confirms.
 local function break_hold(owner)
   local line, ends = lines.read(owner), holders.held_until(owner)
   local counts = line.responsive ~= '0' and not args.now
@@ -38,7 +39,7 @@ local function break_hold(owner)
   return false
 end
 
--- The holders of this owner: itself, or the cool-down that it left.
+-- Returns the holders that an owner is: itself, and the cool-down that it left.
 local function holders_of(owner, token)
   local found = {}
   for _, holder in ipairs({owner, '~' .. owner}) do
@@ -47,7 +48,7 @@ local function holders_of(owner, token)
   return found
 end
 
--- The same note means that this request was carried out before, and its reply was lost.
+-- Returns whether this request broke the lease before, and its reply was lost: then the note is the same.
 local function broken_before(owner)
   for _, holder in ipairs(note ~= '' and {owner, '~' .. owner} or {}) do
     if tombstones.kind(holder) == FORCED and notes.of(holder) == note then return true end

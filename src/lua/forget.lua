@@ -9,8 +9,9 @@ local field, given = args.field, tonumber(args.through or 0)
 if not is_known and call('HLEN', ONCE) == 0 and given == 0 then return {'forgotten'} end
 keys.touch()
 
--- A run that is the only one now counts when it succeeds, because its token is greater than that of all ended runs. If several run now,
--- none of them counts, because a mark between their tokens would stay. A closure is not a run, nor is a holder whose lease has expired.
+-- Returns the token up to which work is forgotten. If one run is left, its success counts, because its token is greater than that of all
+-- ended runs. If several are left, none of them counts, because a mark between their tokens would stay. A closure and a holder whose lease
+-- has expired are no runs.
 local function last_ended()
   local live = call('ZCOUNT', HOLDERS, '(' .. now, '+inf') - (holders.closed_until() and 1 or 0)
   local holder = live == 1 and views.some_holder()

@@ -1,10 +1,10 @@
--- heartbeat: keeps the position of an idle waiter that is far from the head. It never changes an order, so it may come
--- late, twice or never. Not used over a quorum.
+-- heartbeat: keeps the position of an idle waiter. It never changes the order of the queue, so it may arrive late, twice or never. A client
+-- of a quorum sends none.
 -- Keys and clock are those of begin.lua, which this script does not include because of its cost.
 -- include: beats
 -- Arguments: owner
 -- Replies:
---   waits  position, slice, and of the closure, or else of the first lease to end: holder, as acquire names it, and left
+--   waits  position, slice; and of the closure, or else of the first lease to expire: holder, as acquire names it, and left
 --   ask    call acquire: the owner is not queued or is near the head, something is due, or nobody holds the lock
 local HOLDERS, LIMITS, QUEUE, ALIVE, WHO, META = unpack(KEYS)
 local call, owner = redis.call, ARGV[2]

@@ -1,5 +1,5 @@
 -- include: keys notes words
--- HISTORY: what ran under the lock and who was skipped, and the counters of the memory. A row has the words `kind`, and then
+-- HISTORY: what ran under the lock and who was skipped, and the counters of the memory. A row has the word `kind`, then
 --   run: token, since, ended, how (released, expired, forced), result (`exit:7`, `signal:9`, `stopped`, or `-`), renewed (when a
 --     run that died was last renewed), owner (of such a run, until it restores or releases the lease), note (of the operator who broke
 --     the lock or its cool-down, with %XX in it)
@@ -21,7 +21,7 @@ end
 
 local function write(row, place) write_text(words.text_of(row), place) end
 
--- The index of the row of the run with this token, or of this owner, and the row.
+-- Returns the index and the row of the run with this token, or of this owner.
 local function row_of(value, name)
   for place = 0, memory.keep - 1 do
     local text = call('LINDEX', HISTORY, place)
@@ -31,7 +31,7 @@ local function row_of(value, name)
   end
 end
 
--- The lease of this owner cannot be restored any more. Returns whether the history names the owner.
+-- Notes that the lease of this owner cannot be restored any more. Returns whether a row named the owner.
 local function settle_row(owner)
   local place, row = row_of(owner, 'owner')
   if not place then return false end
@@ -40,12 +40,13 @@ local function settle_row(owner)
   return true
 end
 
+-- Returns a note as a word of a row, or nil if it is empty.
 local function quoted(note)
   local text = string.gsub(note, '[%c =%%|]', function(c) return string.format('%%%02X', string.byte(c)) end)
   return text ~= '' and text or nil
 end
 
--- A release without a result (`-`), or of a run that rlock was asked to stop and that returned 0 (`stopped`), is neither a success nor a
+-- Counts a run. A release without a result (`-`), or of a run that was asked to stop and returned 0 (`stopped`), is neither a success nor a
 -- failure. A run that was `counted` when its lease expired is not counted again, but may still be the last success.
 local function count_run(row, text, counted)
   local released, result = row.how == 'released', row.result
@@ -64,8 +65,8 @@ local function count_run(row, text, counted)
   if not counted then memory.runs = memory.runs + 1 end
 end
 
--- Counts a run that ended at ENDED, and returns its row and the text of it. Returns nil if it has none: a grant that was never claimed ran nothing, and about
--- a holder whose line was deleted nothing is known. Writes nothing, because inspect also counts runs that no script has swept.
+-- Counts a run that ended at ENDED, and returns its row and the text of it. Returns nil for a grant that was never claimed, which ran
+-- nothing, and for a holder whose line was deleted. Writes nothing, because inspect also counts runs that no script has swept.
 local function run_row(owner, line, how, result, ended)
   if not line or line.state == 'granted' or line.unclaimed or line.token == 0 then return nil end
   local row = {kind = 'run', token = line.token, since = line.since, ended = ended, how = how, result = line.result or result,
@@ -82,7 +83,7 @@ local function record_run(owner, line, how, result, ended)
   if row then write_text(text, line.counted and row_of(line.token)) end
 end
 
--- HOW: `done`, `superseded` or anything else.
+-- Counts a skip, and adds it to the newest row. HOW: `done`, `superseded` or anything else.
 local function count_skip(record, how)
   local counter = how == 'done' and 'done' or 'skips'
   memory[counter] = memory[counter] + 1

@@ -1,11 +1,11 @@
--- inspect: one page of the state of a lock. Reads only: holders whose leases have expired are left out, not swept, and their runs are
--- listed and counted, and their cool-downs shown, as the next script that writes will do it.
+-- inspect: reads one page of the state of a lock, and writes nothing. It shows holders whose leases have expired as the next script that
+-- writes will leave them: their runs are listed and counted, and their cool-downs have begun.
 -- include: memory beats cooldowns history holders lines once queue replies sweep views words
 -- Arguments:
 --   holders_from, holders   the first holder of a page, and the number of holders
 --   waiters_from, waiters   the same for waiters
 --   rows                    number of rows of the history
--- Replies: the facts at the end of this file. Holders and the closure are as describe() makes them, waiters as list_waiters().
+-- Replies: the facts at the end of this file. views.of() makes holders and the closure, and list_waiters() makes waiters.
 local holders_from, holders_page = tonumber(args.holders_from or 0), tonumber(args.holders or 0)
 local waiters_from, waiters_page = tonumber(args.waiters_from or 0), tonumber(args.waiters or 0)
 local rows_wanted = tonumber(args.rows or 0)
@@ -13,7 +13,7 @@ local after = '(' .. now
 local live, closed = call('ZCOUNT', HOLDERS, after, '+inf'), holders.closed_until()
 local ended, ends = sweep.ended_holders()
 
--- The cool-downs after runs that have ended and that no script has swept.
+-- The cool-downs after expired leases that no script has swept.
 local unswept_cooldowns = {}
 for _, owner in ipairs(ended) do
   local cooldown, cools_until = cooldowns.after(lines.read(owner))
@@ -29,14 +29,14 @@ local function list_holders()
   return page
 end
 
--- How long a waiter has been silent, if it is late by half of its slice or more; else 0.
+-- Returns how long a waiter has been silent, or 0 unless it is late by half of its slice or more.
 local function silence(beat_ends)
   local slices = beats.slices_of(beat_ends)
   local silent = now - (math.floor(beat_ends) - HEARTBEAT * slices)
   return silent > SLICE * slices * 3 / 2 and silent or 0
 end
 
--- Pages count positions in the queue, dead waiters included, so that no live waiter is read twice.
+-- Returns a page of waiters, and whether more follow. Pages count positions, with dead waiters, so that no live waiter is read twice.
 local function list_waiters()
   local page = {}
   if waiters_page == 0 then return page, false end
@@ -55,8 +55,8 @@ local function list_waiters()
   return page, queue.count() > last + 1
 end
 
--- The newest rows: as many as requested, and some among which one may be the last failure, because another run may have been stopped since.
--- Counts the runs that no script has swept.
+-- Returns the newest rows: as many as requested, and at least four if a run has failed, because runs may have been stopped since. Counts the
+-- runs that no script has swept.
 local function list_rows()
   local added = {}
   for i, owner in ipairs(ended) do

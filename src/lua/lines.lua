@@ -1,6 +1,5 @@
 -- include: keys words
--- WHO: for each owner a line, the words of a holder or waiter; `!owner`, the note of the operator who ended it; and `#owner`,
--- the newest stamp of its attempts at a quorum: twice the attempt, plus one once that attempt was cancelled.
+-- WHO: for each owner a line, the words of a holder or waiter. The other fields of this key are in notes.lua and stamps.lua.
 --
 -- The words of a line: state (waiting, granted, held, revoked, cooldown, closed), limit, token, since, ttl, min_hold, responsive
 -- (see RLOCK_RUN); entries, id:end,id:end; slot; once, span, asked, max (what is done once); supersede; while_closed; id (of a
@@ -9,7 +8,7 @@
 
 local function write(owner, line) keys.put_text(WHO, owner, words.text_of(line)) end
 
--- A holder whose line was deleted counts as a live run, with the token 0, until its renewal writes the line again.
+-- Returns the line of an owner, or nil. A holder whose line was deleted counts as a live run with the token 0 until it renews.
 local function read(owner)
   local text = call('HGET', WHO, owner)
   local line = text and words.read(text)

@@ -1,13 +1,13 @@
 -- include: tombstones slots history
 -- Why a lease cannot be restored.
 
--- Whether the lease expired, and was neither restored nor released since. The tombstone does not show that for long.
+-- Returns whether the lease expired, and was neither restored nor released since. A tombstone does not show that for long.
 local function has_expired(owner, token)
   local _, row = history.row_of(owner, 'owner')
   return row and row.token == token
 end
 
--- For an owner that holds nothing now; nil if no other owner can have had the lock since.
+-- Returns why an owner that holds nothing now cannot restore its lease; nil if no other owner can have had the lock since.
 local function reason(owner, entry, token, limit, greatest, end_kind)
   -- The tombstones may have been evicted; an operator's note is in another key.
   if end_kind and end_kind > REQUEUED then return tombstones.word(end_kind) end

@@ -30,8 +30,8 @@ for i = 1, #fields, 2 do
 end
 local is_known = #fields > 0
 
--- Scripts read and change `memory`. It has what they have changed, which keys.finish() stores; a field that is false is deleted. Everything
--- else it has from `stored`.
+-- Scripts read and change `memory`. It contains only changes, which keys.expire() stores; false deletes a field. What a script has not
+-- changed is read from `stored`.
 local memory = setmetatable({}, {__index = stored})
 if not is_known then stored.form, memory.form = nil, FORM end
 if memory.form ~= FORM then return redis.error_reply('FORM ' .. memory.form) end

@@ -9,7 +9,7 @@
 --   latest, claimer, ticket  in waits: the owner that superseded others last; the owner that was granted the lock last, and its ticket
 --   record                   of the run of the last success, or of the claimer
 
-local MARKS, BATCH = 1000, 64  -- keys that were done, and as many others: that failed, or were forgotten. Up to BATCH more or fewer
+local MARKS, BATCH = 1000, 64  -- most keys with a success, and most others, each up to BATCH more or fewer
 
 local function no_mark() return {kept = 0, token = 0, asked = 0, granted = 0, ended = 0, failures = 0, failed = 0, record = ''} end
 
@@ -42,7 +42,7 @@ local function make_room(field, done)
   return true
 end
 
--- A period is kept for twice its length. BEFORE: the mark that this one replaces. Returns whether other marks were removed for it.
+-- Stores a mark; that of a period is kept for twice its length. BEFORE: the mark that it replaces. Returns whether others were removed.
 local function write_mark(work, mark, before)
   local done, was_done = mark.ended > 0, before.kept > 0 and before.ended > 0
   local same_sort = before.kept > 0 and was_done == done
@@ -62,13 +62,13 @@ local function is_done(work, mark)
   return mark.granted > work.asked or mark.asked > work.asked - work.span
 end
 
--- How many runs have failed; for `within`, in the distance before this owner asked.
+-- Returns how many runs have failed; for `within`, in the distance before this owner asked.
 local function failures_of(work, mark)
   if work.field == 'within' and mark.failed <= work.asked - work.span then return 0 end
   return mark.failures
 end
 
--- The reply to an owner whose work is done or has failed too often; nil if it has to run.
+-- Returns the reply to an owner whose work is done or has failed too often; nil if the owner has to run.
 local function decided(work)
   local mark = read(work.field)
   if is_done(work, mark) then return {'done', ended = mark.ended, took = mark.ended - mark.granted, record = mark.record, token = mark.token} end
@@ -77,13 +77,13 @@ local function decided(work)
   return nil
 end
 
--- A key that an owner asks for is kept for longer.
+-- Keeps a key for longer, because an owner has asked for it.
 local function keep(work)
   local mark = read(work.field)
   if mark.kept > 0 and is_key(work.field) then write_mark(work, mark, mark) end
 end
 
--- Returns `marked`; `no_room` if other keys were removed for it; '' if this work was forgotten since.
+-- Marks work as done. Returns `marked`; `no_room` if other keys were removed for it; '' if this work was forgotten since.
 local function mark_done(work, token, granted_at, record)
   local before = read(work.field)
   if token <= memory.forgotten then return '' end
@@ -93,7 +93,7 @@ local function mark_done(work, token, granted_at, record)
   return write_mark(work, mark, before) and 'no_room' or 'marked'
 end
 
--- Over a quorum the servers agree on a token, which may come from a clock that is ahead of this one by a minute at most.
+-- Returns the token up to which the servers of a quorum forget. It may come from a clock that is ahead of this one by a minute at most.
 local function agreed(token) return math.min(tonumber(token), math.max(memory.last, now_us + 60000000)) end
 
 -- Forgets a mark up to a token.
@@ -103,7 +103,7 @@ local function forget(work, before, through)
   write_mark(work, mark, before)
 end
 
--- Counts a run that failed, or died.
+-- Counts a run that failed or died.
 local function note_failure(work)
   if not work or not work.max then return end
   local before, mark = read(work.field), read(work.field)
@@ -121,7 +121,7 @@ local function note_number(number, record)
   return true
 end
 
--- A ticket that is ahead of the clock does not count, because after one run with a clock that was ahead every later ticket would be older.
+-- Returns the mark `waits`. A ticket that is ahead of the clock does not count, because every later ticket would be older.
 local function read_waits()
   local waits = read('waits')
   waits.ticket = (waits.ticket or 0) <= now_us and waits.ticket or 0

@@ -1,8 +1,8 @@
 -- include: once loss history tombstones views tasks
 -- For release: what it records about work that is done once, and about a run that the server has lost.
 
--- Records in ONCE how the run ended. A server that was stopped carries out this request late, so the times are derived: the run was granted
--- the lock when its token was issued, and had first asked before that by the time that it waited.
+-- Records in ONCE how the run ended, and returns the mark. A server that was stopped carries out this request late, so the times are
+-- derived: the run was granted the lock when its token was issued, and had first asked before that by the time that it waited.
 local function note(line)
   if not request.work then return '' end
   local known, number = tasks.of(line), tonumber(args.token)
@@ -20,7 +20,7 @@ local function note(line)
   return ''
 end
 
--- The mark that the first of several equal releases returned.
+-- Returns what the first of several equal releases returned as the mark.
 local function mark_before()
   if not request.work or args.outcome ~= 'succeeded' then return '' end
   local mark = once.read(request.work.field)
@@ -28,8 +28,8 @@ local function mark_before()
   return tombstones.kind(request.owner .. ':no_room') and 'no_room' or 'marked'
 end
 
--- The success of a run whose lease is gone, or that only other servers granted the lock: marked and listed once, if no other owner can have
--- had the lock since. A holder that is left here with a smaller token has ended: its release reached the other servers only.
+-- Marks and lists the success of a run whose lease is gone, or that only other servers granted the lock, if no other owner can have had the
+-- lock since. A holder that is left here with a smaller token has ended: its release reached the other servers only.
 local function note_late_success(end_kind)
   if end_kind == WAS_RELEASED then return mark_before() end
   if not request.work or args.outcome ~= 'succeeded' then return '' end
@@ -42,7 +42,7 @@ local function note_late_success(end_kind)
   return note(nil)
 end
 
--- The server lost its data while the run continued, so no other script lists the run. In that case the memory is younger than the lease.
+-- Lists a run during which the server lost its data, because no other script does. The memory is then younger than the lease.
 local function note_lost_run()
   local number = tonumber(args.run)
   if not number or request.unused or memory.created > 0 and memory.created <= number or history.row_of(number) then return end

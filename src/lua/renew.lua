@@ -19,7 +19,7 @@
 local owner, entry, token, record = args.owner, args.entry, tonumber(args.token or 0), args.record
 local limit, ttl, min_hold = tonumber(args.limit), tonumber(args.ttl), tonumber(args.min_hold or 0)
 local slot, stamp = tonumber(args.slot), 2 * (args.attempt or 0)
--- No token greater than this was ever issued, so none is restored, because later tokens would be smaller.
+-- The greatest token that any server can have issued. A greater one is not restored, because later tokens would be smaller.
 local greatest = math.max(memory.last, now_us + 1000 * (args.ahead or 0))
 
 local function lost(how, other_holder)
@@ -28,17 +28,17 @@ local function lost(how, other_holder)
 end
 
 local function lease_of(id)
-  local INNER_LEASE = 60000  -- the longest of a nested run's entry
+  local INNER_LEASE = 60000  -- ms: the longest lease of a nested run
   return now + (id == '0' and ttl or math.min(ttl, INNER_LEASE))
 end
 
--- Restores what its line recorded about work that is done once, if that was lost with the line.
+-- Adds to a line what was lost with it: what is done once, and which waiters it supersedes.
 local function add_again(line, since)
   line.supersede = args.supersede
   return tasks.add_to(line, args.once and {field = args.once, span = tonumber(args.span), asked = since, max = tonumber(args.max_failures)})
 end
 
--- The line of the lease, as this renewal describes it.
+-- Returns the line of the lease as this renewal describes it.
 local function line_again()
   local since = math.min(now, math.floor(token / 1000))
   return add_again({state = 'held', limit = limit, token = token, since = since, ttl = ttl, min_hold = min_hold,
@@ -48,7 +48,7 @@ end
 -- Renews a live lease; never shortens it.
 local function extend(held)
   local line = lines.read(owner)
-  if line.state == 'revoked' then return lost('forced', false) end  -- it still counts: nobody has taken over
+  if line.state == 'revoked' then return lost('forced', false) end  -- the holder still counts, so no other owner has the lock
   if line.limit > limit then return {'upgrade'} end
   if tombstones.kind(owner .. ':' .. entry) then return lost('released') end
   if line.token == 0 and entry == '0' and token > 0 and token <= greatest then
@@ -79,6 +79,7 @@ local function extend(held)
   return {'extended'}
 end
 
+-- Restores a lost lease, or returns why it cannot be restored.
 local function restore()
   -- Its own cool-down does not prevent an owner from restoring its lease.
   local cooldown, cools_until = lines.read('~' .. owner), holders.held_until('~' .. owner)

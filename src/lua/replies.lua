@@ -1,6 +1,6 @@
--- A reply in the form that the client reads.
+-- The form of replies.
 
--- A reply in the form that the client reads: the items of a list, then each name and its value; nested tables in the same way.
+-- Returns a reply as the client reads it: the items of a list, then each name and its value; nested tables in the same way.
 local function text_of(value)
   if type(value) ~= 'table' then return value end
   local list = {}

@@ -3,7 +3,7 @@
 
 local function are_numbered(limit) return limit > 1 and limit <= MOST_SLOTS end
 
--- The slots of the holders. The slot of a holder whose line was deleted is known once its outer run has renewed.
+-- Returns the slots of the holders, each as an index, and `unknown` if the line of a holder was deleted: its renewal writes the slot again.
 local function used()
   local owners, taken = call('ZRANGE', HOLDERS, 0, -1), {}
   for i, text in ipairs(#owners > 0 and call('HMGET', WHO, unpack(owners)) or {}) do
@@ -17,8 +17,8 @@ local function used()
   return taken
 end
 
--- Whether one more holder with this limit stays within the limits of all holders, its own included. A closure does not count for an owner
--- that may pass it.
+-- Returns whether one more holder with this limit stays within the limits of all holders, its own included. A closure does not count for
+-- an exempt owner (PASSES).
 local function fits(limit, passes)
   local others = holders.count()
   if others == 0 then return true end

@@ -1,6 +1,7 @@
 -- include: once sweep queue lines
--- For acquire: of the waiters that supersede others only one stays, the one with the greatest number or, without numbers, the last one.
+-- For acquire: of the waiters that supersede others only the newest stays. It has the greatest number or, without numbers, came last.
 
+-- Returns another waiter that supersedes others, or nil.
 local function waiter()
   local other = once.read_waits().latest
   return other and other ~= request.owner and queue.ticket(other) and lines.read(other) and other or nil
@@ -9,13 +10,13 @@ end
 local function newest_number() return request.supersedes ~= '+' and tonumber(request.supersedes) end
 local function number_of(line) return line.supersede ~= '+' and tonumber(line.supersede) end
 
--- A greater number was granted the lock before.
+-- Returns the reply to an owner after a greater number was granted the lock.
 local function outnumbered(newest)
   return {'superseded', record = newest.record, number = newest.token, granted = newest.granted}
 end
 
--- The reply to an owner that is older than a waiting owner, or than an owner that was granted the lock before. An owner with a
--- ticket comes back: it was swept, or a newer owner superseded it and has the same ticket.
+-- Returns the reply to an owner that is older than a waiter or an owner that was granted the lock before, or nil. An owner with a ticket
+-- comes back: it was swept, or a newer owner superseded it and has the same ticket.
 local function reply()
   local number, newest, waits = newest_number(), once.read('newest'), once.read_waits()
   local ticket = tonumber(args.ticket or math.huge)
@@ -34,7 +35,7 @@ local function reply()
   return {'superseded', record = waits.record}
 end
 
--- Cancels the grant if a newer owner has held the lock since.
+-- Cancels the grant if a newer owner has been granted the lock since. Returns the reply, or nil.
 local function overtaken(line)
   local number, newest = newest_number(), once.read('newest')
   if not number or line.state ~= 'granted' or newest.token <= number then return nil end
@@ -55,8 +56,8 @@ local function take_over()
   return ticket
 end
 
--- An older owner that has arrived since the grant must not run after this owner. TOKEN replaces a ticket, which a client does not have if
--- it was granted the lock immediately.
+-- Records that this owner was granted the lock, so that no older owner runs after it. TOKEN replaces a ticket, which an owner lacks that was
+-- granted the lock immediately.
 local function note_newest(token)
   local number = newest_number()
   if not number then return once.note_claim(request.owner, request.record, tonumber(args.ticket or token)) end

@@ -2,7 +2,7 @@
 -- Removes owners permanently, and sweeps a bounded number of expired leases, dead waiters and old tombstones: the server has no timer, so
 -- each script that writes, except `forget`, does what is due by then.
 
--- Removes an owner that need not wait any longer, or claim its grant; its tombstone and the note show why.
+-- Removes an owner that need not wait any longer or claim its grant. Its tombstone and the note show why.
 local function dismiss(owner, record, kind, note)
   if holders.held_until(owner) then holders.remove(owner) end
   queue.remove(owner)
@@ -12,12 +12,12 @@ local function dismiss(owner, record, kind, note)
   wakes.add(owner, tombstones.word(kind))
 end
 
--- The owner's work is done, or failed too often; it may ask again once both are forgotten.
+-- Removes an owner whose work is done or failed too often. It may ask again once that is forgotten.
 local function dismiss_as_done(owner, record, verdict)
   dismiss(owner, record, DONE, verdict[1] == 'failed' and 'failed ' .. int(verdict.times) .. ' ' .. int(verdict.token) or nil)
 end
 
--- How a run with an expired lease ended: an operator broke the lease, the run ended before its nested runs, or it died.
+-- Returns how a run with an expired lease ended: an operator broke the lease, the run ended before its nested runs, or it died.
 local function lapse_of(line)
   if line.state == 'revoked' then return 'forced' end
   return line.result and 'released' or 'expired'
@@ -33,7 +33,7 @@ local function note_lapse(owner, line, ends)
   tombstones.add(owner .. ':counted', EXPIRED)
 end
 
--- The holders whose leases have expired, the first to expire first, and when they did.
+-- Returns the holders whose leases have expired, the first to expire first, and when they did.
 local function ended_holders()
   local owners = call('ZRANGEBYSCORE', HOLDERS, '-inf', now, 'LIMIT', 0, SWEEP)
   return owners, #owners > 0 and call('ZMSCORE', HOLDERS, unpack(owners)) or {}
@@ -42,7 +42,7 @@ end
 local function sweep_holders()
   local ended, ends = ended_holders()
   for i, owner in ipairs(ended) do
-    if holders.held_until(owner) == tonumber(ends[i]) then  -- else a cool-down has begun anew, after a lease that this loop has ended
+    if holders.held_until(owner) == tonumber(ends[i]) then  -- otherwise a cool-down has begun again, after a lease that this loop ended
       local line = lines.read(owner)
       holders.remove(owner)
       if string.sub(owner, 1, 1) ~= '~' then
@@ -78,7 +78,7 @@ local function sweep_tombstones()
   end
 end
 
--- Repairs LIMITS if someone deleted keys by hand. A holder whose line was deleted, too, counts as exclusive.
+-- Makes LIMITS again after a key was deleted or evicted. A holder whose line was deleted, too, counts as exclusive.
 local function rebuild_limits()
   local AT_ONCE = 1000  -- a call takes so many arguments
   call('DEL', LIMITS)

@@ -1,21 +1,22 @@
 -- include: holders
 -- For acquire: which position an owner gets in the queue.
 
--- An owner that may pass a closure stands a year ahead of all owners that may not.
+-- Returns whether a ticket is that of an exempt owner, which is a year ahead of all others.
 local function is_ahead(ticket) return ticket < now_us - AHEAD / 2 end
 
+-- Returns the ticket with which an owner stands in the queue: while the lock is closed, an exempt owner stands before all others.
 local function placed(ticket)
   local passes = request.may_pass and not is_ahead(ticket) and holders.closed_until()
   return passes and math.max(1, ticket - AHEAD) or ticket
 end
 
--- Tickets grow with time, and in the queue even if the clock was set back.
+-- Returns a ticket behind all others. Tickets grow with time, and in the queue even if the clock was set back.
 local function next_ticket()
   return math.max(now_us, (call('ZRANGE', QUEUE, -1, -1, 'WITHSCORES')[2] or 0) + 1)
 end
 
--- The ticket of an owner that joins, by the first of these that applies:
---   it supersedes a waiter   the least of that one's, its own and that of an urgent one
+-- Returns the ticket of an owner that joins, by the first of these that applies:
+--   it supersedes a waiter   the least of that waiter's ticket, its own and that of an urgent owner
 --   a quorum                 its own, the same on all servers; if its clock is ahead, the time here, or all later ones would be first
 --   it missed two claims     the last
 --   it had a ticket before   that ticket

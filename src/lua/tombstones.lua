@@ -3,21 +3,21 @@
 
 local function kind_of(score) return score and math.floor(score / 16) > now and score % 16 or nil end
 
--- The word for a kind in a reply.
+-- Returns the word for a kind in a reply.
 local function word(kind)
   return ({[0] = 'expired', 'expired', 'released', 'cancelled', 'done', 'superseded', 'removed', 'forced'})[kind]
 end
 
--- The kind of an owner's tombstone that still counts, or nil.
+-- Returns the kind of an owner's tombstone if it still counts, or nil.
 local function kind(owner) return kind_of(call('ZSCORE', RELEASED, owner)) end
 
--- The same for an owner and for its entry 0, which its outer run has released.
+-- Returns the same for an owner, and for its entry 0, which its outer run has released.
 local function kinds(owner)
   local scores = call('ZMSCORE', RELEASED, owner, owner .. ':0')
   return kind_of(scores[1]), kind_of(scores[2])
 end
 
--- If an owner ended twice, the larger kind and the later time stay.
+-- Records the end of an owner. If it ended twice, the larger kind and the later time stay.
 local function add(owner, kind, lease_end)
   local score = call('ZSCORE', RELEASED, owner)
   local kept_until = math.max(now + TOMBSTONE, lease_end or 0, score and math.floor(score / 16) or 0)

@@ -1,8 +1,8 @@
 -- include: holders lines entry_list words
 -- Holders as replies show them.
 
--- A holder in the form of a reply: its line, with the number of its entries instead of the entries, its owner, how long it has held the
--- lock, and how long its lease lasts. The owner of a closure is its id.
+-- Returns a holder in the form of a reply: its line, with the number of its entries instead of the entries, its owner, how long it has held
+-- the lock, and how long its lease lasts. The owner of a closure is its id.
 local function of(owner, ends, line)
   local holder, entries = line or lines.read(owner), 0
   for _ in pairs(entry_list.live(holder)) do entries = entries + 1 end
@@ -12,7 +12,7 @@ local function of(owner, ends, line)
   return holder
 end
 
--- A live holder that is not a closure, or false.
+-- Returns a live holder that is not a closure, or false.
 local function some_holder()
   local two = call('ZRANGEBYSCORE', HOLDERS, '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 2)
   local at = two[1] == CLOSED and 3 or 1

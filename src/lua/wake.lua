@@ -1,4 +1,4 @@
--- wake: pushes the wakes that another script was refused, with their lists declared as keys.
+-- wake: pushes the wakes that the server refused another script. Their lists are declared as keys here.
 -- include: memory wakes
 -- Keys: the usual ten, then the list of each owner. Arguments: owner, event, owner, event...
 -- Replies: pushed, refused

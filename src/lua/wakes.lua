@@ -2,13 +2,13 @@
 
 local pending = {}  -- owner, event, owner, event...
 
--- A wake is a hint, and is pushed last: a wake before the new state would send the waiter back to sleep.
+-- Notes a wake. All wakes are pushed last, because a wake before the new state would send the waiter back to sleep.
 local function add(owner, event)
   pending[#pending + 1] = owner
   pending[#pending + 1] = event
 end
 
--- Returns whether the wake was pushed: a server that requires declared keys refuses, because these lists are not declared.
+-- Pushes a wake. Returns false if the server refuses it, because it requires declared keys, and these lists are not declared.
 local function push(owner, event)
   local WAKE_LIFE = 10000
   local key = string.sub(HOLDERS, 1, -8) .. 'wake:' .. owner
