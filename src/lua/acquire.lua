@@ -106,7 +106,8 @@ local known = work and tasks.of(lines.read(owner))
 if known then work.asked = math.min(work.asked, known.asked) end
 local ended = ended_reply()
 if ended then return replies.text_of(ended) end
-local held, ticket = holders.held_until(owner), at_start.waiters > 0 and queue.ticket(owner)
+local held = at_start.holders > 0 and holders.held_until(owner)
+local ticket = at_start.waiters > 0 and queue.ticket(owner)
 -- An owner whose grant has ended is a newcomer, too.
 local refusal = not ticket and (held or 0) <= now and refused()
 if refusal then return redis.error_reply(refusal) end

@@ -1,9 +1,7 @@
--- include: beats grant holders lines once queue slots stamps sweep tasks tombstones wakes words
+-- include: beats grant lines once queue slots stamps sweep tasks tombstones wakes words
 -- Which waiter is granted the lock next.
 
 local first, excluded
--- The waiter at the head, if it has to wait, and how many holders had been removed by then: only one more changes the answer.
-local waits, n_removed
 
 -- The first waiter that this script granted the lock.
 local function first_granted() return first end
@@ -15,10 +13,10 @@ local function exclude(owner) excluded = owner end
 local function waiters()
   local ADMIT = 64  -- granted by one script, or found to be done
   if unknown_rules then return end
-  if n_removed ~= holders.n_removed() then waits = nil end
   for _ = 1, ADMIT do
-    local head = queue.head()
-    if not head or head == waits then return end
+    -- Usually a holder excludes all others: then it does not matter who is at the head.
+    local head = slots.fits(math.huge, true) and queue.head()
+    if not head then return end
     local line = lines.read(head)
     local work = tasks.of(line)
     local verdict = work and once.decided(work)
@@ -32,7 +30,6 @@ local function waiters()
     elseif verdict then
       sweep.dismiss_as_done(head, line.record, verdict)
     elseif head == excluded or words.unknown_rules(line) or not slots.fits(line.limit, line.while_closed) then
-      waits, n_removed = head, holders.n_removed()
       return
     elseif math.floor(beat_ends) - now <= HEARTBEAT * (beats.slices_of(beat_ends) - 1) then
       -- The waiter has not asked within the heartbeat of a waiter near the head, and may have died long ago. It leaves the queue and is

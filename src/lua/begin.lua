@@ -26,29 +26,24 @@ for i = 1, #ARGV, 2 do args[ARGV[i]] = ARGV[i + 1] end
 -- What acquire and release make of their arguments, for their parts: see the heads of these files.
 local request = {}
 
--- The text of a whole number: `..` rounds to 14 digits. A script writes some numbers several times, and the conversion is slow.
-local texts = {}
+-- The text of a whole number: `..` rounds to 14 digits, and `%.0f` takes the server twice as long as two numbers of 32 bits.
 local function int(n)
   if type(n) ~= 'number' then return n end
-  local text = texts[n]
-  if not text then
-    text = string.format('%.0f', n)
-    if n == n then texts[n] = text end  -- what is not a number cannot be an index
-  end
-  return text
+  if n >= 10000000 and n < 2 ^ 53 then return string.format('%d%07d', math.floor(n / 10000000), n % 10000000) end
+  return string.format('%.0f', n)
 end
 
 -- The server does not undo the writes of a failed script, so a key of a wrong type must stop the script here, before the first write.
 -- Before 1.0 the memory was a text, and so was a held lock without waiters: `1 ` and more.
 local fields = redis.pcall('HGETALL', META)
-local first = redis.pcall('ZRANGE', HOLDERS, 0, 0, 'WITHSCORES')  -- of the holders, the one whose lease ends first
-if fields.err or first.err then
+local found_holders = redis.pcall('ZCARD', HOLDERS)
+if fields.err or type(found_holders) == 'table' then
   for _, key in ipairs({META, HOLDERS}) do
     local text = redis.pcall('GET', key)
     if type(text) == 'string' and string.match(text, '^1 %w') then return redis.error_reply('FORM 0') end
   end
   call('HGETALL', META)  -- raises the error with its line, which shows a command that the ACL denies
-  call('ZRANGE', HOLDERS, 0, 0, 'WITHSCORES')
+  call('ZCARD', HOLDERS)
 end
 -- A line has one command, because rlock reads in it which key has a wrong type, and which command is denied.
 call('HLEN', WHO)
@@ -56,14 +51,15 @@ call('HLEN', ONCE)
 call('LLEN', HISTORY)
 -- What a script finds.
 local at_start = {
-  first_end = tonumber(first[2] or math.huge),  -- of a lease
+  holders = found_holders,
+  first_end = found_holders > 0 and tonumber(call('ZRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2]) or math.huge,  -- of a lease
   waiters = call('ZCARD', QUEUE),
   beats = call('ZCARD', ALIVE),
   tombstones = call('ZCARD', RELEASED),
   limits = call('ZCARD', LIMITS),
 }
 -- Somebody deleted keys by hand.
-local limits_differ = at_start.limits ~= (first[1] and call('ZCARD', HOLDERS) or 0)
+local limits_differ = at_start.limits ~= at_start.holders
 -- Whether something has ended that no script has swept so far: a lease, a heartbeat or a tombstone.
 local is_due = limits_differ or at_start.first_end <= now or
                at_start.beats > 0 and call('ZCOUNT', ALIVE, '-inf', now) > 0 or

@@ -8,8 +8,8 @@ local function with(reply, caller)
   if call('ZCARD', QUEUE) > 0 then
     admit.waiters()
     head = queue.head()
-    local function is_late() return head ~= memory.head or must_retry or holders.first_end() < at_start.first_end end
-    if head and head ~= caller and is_late() then wakes.add(head, 'look') end
+    local is_late = head ~= memory.head or must_retry or holders.first_end() < at_start.first_end
+    if head and head ~= caller and is_late then wakes.add(head, 'look') end
     queue.nudge_near()
   end
   memory.head = head or NOBODY

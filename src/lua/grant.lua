@@ -24,7 +24,7 @@ end
 -- slot is free up to its own limit. Over a quorum the grant counts only once the majority's token is written back (renew), because the
 -- grant of one server does not show that any owner had the lock.
 local function make(owner, line, ends, stamp)
-  line.token, line.since, line.entries = issue(), now, '0:' .. ends
+  line.token, line.since, line.entries = issue(), now, '0:' .. int(ends)
   if slots.are_numbered(line.limit) then
     local used = slots.used()
     line.slot = 1

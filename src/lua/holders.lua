@@ -7,17 +7,13 @@ local function held_until(owner) return tonumber(call('ZSCORE', HOLDERS, owner) 
 local function count() return call('ZCARD', HOLDERS) end
 local function first_end() return tonumber(call('ZRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2] or math.huge) end
 
-local removed = 0  -- how many holders this script has removed
-local function n_removed() return removed end
-
 local function store(owner, line, ends)
-  keys.put_score(HOLDERS, ends, owner)
+  keys.put_lease(owner, ends)
   keys.put_score(LIMITS, line.limit, owner)
   lines.write(owner, line)
 end
 
 local function remove(owner)
-  removed = removed + 1
   call('ZREM', HOLDERS, owner)
   call('ZREM', LIMITS, owner)
 end
@@ -28,5 +24,5 @@ local function closed_until()
   return ends and ends > now and ends or nil
 end
 
-return {held_until = held_until, count = count, first_end = first_end, n_removed = n_removed, store = store, remove = remove,
+return {held_until = held_until, count = count, first_end = first_end, store = store, remove = remove,
         closed_until = closed_until}

@@ -4,6 +4,11 @@
 local grown = {}
 local function note_new(key) grown[key] = true end
 local function put_score(key, score, member) if call('ZADD', key, score, member) == 1 then grown[key] = true end end
+local latest_stored = 0
+local function put_lease(owner, ends)
+  latest_stored = math.max(latest_stored, ends)
+  put_score(HOLDERS, int(ends), owner)
+end
 local function put_text(key, field, text) if call('HSET', key, field, text) == 1 then grown[key] = true end end
 
 -- The first write of a script that must work even if memory is full: the server does not refuse PEXPIREAT, and accepts the writes after it.
@@ -23,19 +28,26 @@ local function save_memory()
   for _, name in ipairs(deleted) do call('HDEL', META, name) end
 end
 
+-- The latest end of a lease. A script that found one holder or none knows the leases without asking: that one, and those that it stored. If
+-- it has ended the latest of them since, the keys stay as they are, because their expiry never becomes earlier.
+local function latest_end()
+  if at_start.holders > 1 then return tonumber(call('ZRANGE', HOLDERS, -1, -1, 'WITHSCORES')[2] or 0) end
+  return math.max(latest_stored, at_start.holders == 1 and at_start.first_end or 0)
+end
+
 -- All keys expire together, 30 days after the last use, lease, min-hold and tombstone. They are set up to an hour later, so that scripts
 -- move them only once an hour; a key that may be new gets the same time. The memory comes last, because if the ACL denies HSET, the
 -- other keys have an expiry already.
 local function expire()
-  local last_lease = tonumber(call('ZRANGE', HOLDERS, -1, -1, 'WITHSCORES')[2] or 0)
+  local last_lease = latest_end()
   local needed = math.max(now, last_lease, memory.lasts) + KEPT
   local must_move = needed > memory.expires
   if must_move then memory.expires = needed + HOUR end
   for _, key in ipairs({HOLDERS, LIMITS, QUEUE, ALIVE, WHO, RELEASED, HISTORY}) do
-    if must_move or grown[key] then call('PEXPIREAT', key, memory.expires) end
+    if must_move or grown[key] then call('PEXPIREAT', key, int(memory.expires)) end
   end
   save_memory()
-  if must_move then call('PEXPIREAT', META, memory.expires) end
+  if must_move then call('PEXPIREAT', META, int(memory.expires)) end
 end
 
-return {note_new = note_new, put_score = put_score, put_text = put_text, touch = touch, expire = expire}
+return {note_new = note_new, put_score = put_score, put_text = put_text, put_lease = put_lease, touch = touch, expire = expire}

@@ -2,23 +2,15 @@
 -- QUEUE, owner to its ticket, and ALIVE, owner to the end of its heartbeat.
 
 local left = 0  -- how many owners have left the queue in this script
-local first, first_is_known = nil, at_start.waiters == 0  -- the waiter at the head
 
 local function ticket(owner) return tonumber(call('ZSCORE', QUEUE, owner) or nil) end
-local function set_place(owner, number)
-  first_is_known = false
-  keys.put_score(QUEUE, int(number), owner)
-end
+local function set_place(owner, number) keys.put_score(QUEUE, int(number), owner) end
 local function set_heartbeat(owner, ends) keys.put_score(ALIVE, ends, owner) end
 
 local function count() return call('ZCARD', QUEUE) end
-local function head()
-  if not first_is_known then first, first_is_known = call('ZRANGE', QUEUE, 0, 0)[1], true end
-  return first
-end
+local function head() return call('ZRANGE', QUEUE, 0, 0)[1] end
 
 local function leave(owner)
-  first_is_known = false
   left = left + call('ZREM', QUEUE, owner)
   call('ZREM', ALIVE, owner)
 end

@@ -32,6 +32,7 @@ request = {owner = owner, entry = entry, ending = ending, note = note, unused = 
 
 -- Ends only one entry: the others keep the lock until their own leases expire.
 local function drop_entry(line, others)
+  keys.touch()
   local repeated, latest = line.result, entry_list.set(line, others)
   -- The outer run decides how the run ended, however nested runs end.
   if entry == '0' and not repeated then line.result = string.match(note, '^[%w:-]+$') or '?' end
@@ -44,6 +45,7 @@ local function drop_entry(line, others)
   return {'absent', kind = 'forced', note = notes.of(owner), left = left}
 end
 
+-- Its first write is a removal, which needs no memory.
 local function end_hold(line)
   local others = entry_list.live(line)
   others[entry] = nil
@@ -81,6 +83,7 @@ end
 
 -- An attempt over a quorum got no majority. With a ticket the owner keeps its position in the queue, or gets it back.
 local function cancel_attempt(line, held_now, queued)
+  keys.touch()
   local ticket = tonumber(args.ticket or 0)
   if held_now then holders.remove(owner) end
   stamps.store(owner, 2 * args.attempt + 1)
@@ -98,6 +101,7 @@ end
 
 -- The outer run may be about to restore its lease, so a nested run ends only its own entry.
 local function report_absent()
+  keys.touch()
   local before = tombstones.kind(owner)
   local mark = outcome.note_late_success(before)
   if not before then outcome.note_lost_run() end
@@ -106,7 +110,8 @@ local function report_absent()
   return {'absent', kind = before and tombstones.word(before) or 'unknown', note = notes.of(owner), mark = mark}
 end
 
-local held, queued = holders.held_until(owner), at_start.waiters > 0 and queue.ticket(owner)
+local held = at_start.holders > 0 and holders.held_until(owner)
+local queued = at_start.waiters > 0 and queue.ticket(owner)
 local held_now = held and held > now
 local line = (held_now or queued) and lines.read(owner)
 if held_now and ended_kind == REMOVED then return {'holds'} end
@@ -119,7 +124,6 @@ end
 if ending == 'yielded' and 2 * args.attempt + 1 <= stamps.of(owner) then return {'absent'} end
 
 local reply
-keys.touch()
 if ending == 'yielded' then admit.exclude(owner) end  -- it has just cancelled its grant, and would get it again immediately
 if ending == 'yielded' and not (line and line.state == 'revoked') then
   reply = cancel_attempt(line, held_now, queued)

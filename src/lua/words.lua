@@ -10,7 +10,7 @@ local function read(text)
   local bar = string.find(text, '| ', 1, true)
   if not bar then return {record = ''} end
   local facts = {record = string.sub(text, bar + 2)}
-  for name, value in string.gmatch(string.sub(text, 1, bar - 1), '(!?[%w_]+)=(%S*)') do
+  for name, value in string.gmatch(string.sub(text, 1, bar - 1), '([^= ]+)=(%S*)') do
     facts[name] = NUMBERS[name] and tonumber(value) or value
   end
   return facts

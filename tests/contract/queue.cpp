@@ -251,24 +251,6 @@ CASE("after a claim the records live as long as the lease") {
   }
 }
 
-CASE("the records of a lock expire 30 days after its last use") {
-  lab.play("A granted; A released; 2h pass; B granted; B released");
-  const int64_t days = 24 * 3'600'000;
-  for (const char* suffix : {"meta", "history"}) {
-    need(lab.end_of(suffix) >= lab.now() + 30 * days,
-         std::string(suffix) + " ends less than 30 days after its last use");
-  }
-  lab.play("C granted ttl=40d");
-  lab.play("D queued; 5s pass; D queued");
-  need(lab.end_of("meta") >= lab.now() + 39 * days, "the memory ends before the lease");
-}
-MUTANT("a heartbeat shortens the life of the memory",
-       {"math.max(memory.expires, now + 2592000000)", "now + 2592000000"});
-MUTANT("use does not prolong the life of the memory",
-       {"local must_move = needed > memory.expires", "local must_move = memory.expires == 0"});
-MUTANT("the memory ends before the lease",
-       {"math.max(now, last_lease, memory.lasts)", "math.max(now, memory.lasts)"});
-
 // One holder goes on while waiters come, replace one another, and die.
 CASE("runs that came and went leave nothing behind while one stays") {
   lab.granted('A');
@@ -296,7 +278,7 @@ CASE("every key expires") {
       "A granted; all keys end; 0s pass; BC queued; C removed; all forced; A released; "
       "B granted; all keys end");
 }
-MUTANT("the memory has no end", {"call('PEXPIREAT', META, memory.expires)", ""});
+MUTANT("the memory has no end", {"call('PEXPIREAT', META, int(memory.expires))", ""});
 MUTANT("the holders have no end", {"{HOLDERS, LIMITS,", "{LIMITS,"});
 
 CASE("overdue tombstones are removed") {

@@ -21,7 +21,7 @@ CASE("with memory full everything but a new acquisition works") {
   const std::string alone = lab.fingerprint();
   need(lab.acquire_error('Y').kind == ErrorKind::unavailable, "a new acquisition is not refused");
   need(lab.fingerprint() == alone, "a refused acquisition wrote something");
-  lab.play("Z released: released; memory free; A granted; BC queued; memory full");
+  lab.play("Z released: released; memory free; A granted; A inner renewed; BC queued; memory full");
   const std::string before = lab.fingerprint();
   need(lab.acquire_error('D').kind == ErrorKind::unavailable, "a new acquisition is not refused");
   need(lab.fingerprint() == before, "a refused acquisition wrote something");
@@ -30,7 +30,7 @@ CASE("with memory full everything but a new acquisition works") {
   changed.record = "another record";
   lab.play("A renewed", changed);
   lab.play(
-      "B queued; A released: released; B granted; C cancelled; B released; "
+      "B queued; A inner released; A released: released; B granted; C cancelled; B released; "
       "B released: released; nobody holds; nobody waits; memory free");
 }
 MUTANT("the first write of a renewal needs memory",
@@ -43,7 +43,10 @@ MUTANT("the first write of a heartbeat needs memory",
        {"if held or ticket or done_reply() then M.keys.touch()",
         "if held or done_reply() then M.keys.touch()"});
 MUTANT("the first write of a release needs memory",
-       {"M.keys.touch()\nif ending == 'yielded'", "if ending == 'yielded'"});
+       {"local function report_absent()\n  M.keys.touch()", "local function report_absent()"});
+MUTANT("the first write of the end of an entry needs memory",
+       {"local function drop_entry(line, others)\n  M.keys.touch()",
+        "local function drop_entry(line, others)"});
 
 CASE("a key of a wrong type stops each script before it writes") {
   for (const char* suffix :
@@ -84,7 +87,7 @@ MUTANT("two keys are read in one line",
 
 // An operator's request may come from a user that never acquires, and so is not checked.
 CASE("a release that may not read writes nothing") {
-  lab.play("A granted; A released");
+  lab.play("A granted; A released; C granted");
   const std::string before = lab.fingerprint();
   for (const char* read : {"hgetall", "zrange", "hlen", "llen", "zcard", "zcount", "zscore"}) {
     lab.cli({"ACL", "SETUSER", "default", std::string("-") + read});
@@ -99,10 +102,7 @@ CASE("a release that may not read writes nothing") {
     need(lab.fingerprint() == before, std::string("something is written without ") + read);
   }
 }
-MUTANT("the holders are read only if there are any",
-       {"local first = redis.pcall('ZRANGE', HOLDERS, 0, 0, 'WITHSCORES')",
-        "local first = redis.pcall('ZCARD', HOLDERS) == 0 and {} or redis.pcall('ZRANGE', HOLDERS, "
-        "0, 0, 'WITHSCORES')"});
+MUTANT("the first holder is not read", {"found_holders > 0 and tonumber(", "false and tonumber("});
 
 CASE("a number that is none does not stop a script half-way") {
   lab.play("A granted; A exit:1");
@@ -111,8 +111,36 @@ CASE("a number that is none does not stop a script half-way") {
       "B granted; B exit:1; B released: released; nobody holds; rows released exit:1, released "
       "exit:1");
 }
-MUTANT("what is not a number is an index",
-       {"if n == n then texts[n] = text end", "texts[n] = text"});
+
+CASE("a token is stored with all of its digits") {
+  lab.pass(Millis(20'001 - lab.now() % 10'000));  // the last seven digits are 1000 to 1999
+  const lock::Token token = lab.granted('A');
+  need(lab.cli({"HGET", lab.key("meta"), "grant"}) == std::to_string(token.value), "rounded");
+}
+MUTANT("digits are lost in the middle", {"'%d%07d'", "'%d%d'"});
+MUTANT("digits are rounded", {"string.format('%d%07d', math.floor(n / 10000000), n % 10000000)",
+                              "string.format('%.14g', n)"});
+
+CASE("the records of a lock expire 30 days after its last use") {
+  lab.play("A granted; A released; 2h pass; B granted; B released");
+  const int64_t days = 24 * 3'600'000;
+  for (const char* suffix : {"meta", "history"}) {
+    need(lab.end_of(suffix) >= lab.now() + 30 * days,
+         std::string(suffix) + " ends less than 30 days after its last use");
+  }
+  for (const char* steps : {"C granted ttl=40d", "D queued; 5s pass; D queued"}) {
+    lab.play(steps);
+    need(lab.end_of("meta") >= lab.now() + 39 * days, "the memory ends before the lease");
+  }
+}
+MUTANT("a heartbeat shortens the life of the memory",
+       {"math.max(memory.expires, now + 2592000000)", "now + 2592000000"});
+MUTANT("use does not prolong the life of the memory",
+       {"local must_move = needed > memory.expires", "local must_move = memory.expires == 0"});
+MUTANT("the memory ends before the lease",
+       {"math.max(now, last_lease, memory.lasts)", "math.max(now, memory.lasts)"});
+MUTANT("a lease that the script stores does not count",
+       {"math.max(latest_stored, ", "math.max(0, "});
 
 CASE("the keys live as long as a lease whose script failed half-way") {
   lab.play("A granted shared");
@@ -123,8 +151,23 @@ CASE("the keys live as long as a lease whose script failed half-way") {
   lab.play("A renewed shared; AB hold");
   need(lab.end_of("holders") >= lab.now() + 90 * 86'400'000LL, "the lease expires with its key");
 }
-MUTANT("only leases that expire soon count", {"math.max(now, last_lease, memory.lasts)",
-                                              "math.max(now, at_start.first_end, memory.lasts)"});
+MUTANT("keys expire with the lease that ends first",
+       {"call('ZRANGE', HOLDERS, -1, -1, 'WITHSCORES')[2]",
+        "call('ZRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2]"});
+MUTANT("a script that found several holders counts its own leases",
+       {"if at_start.holders > 1 then", "if false then"});
+
+CASE("the keys live as long as the only lease, even if its script failed half-way") {
+  lab.play("A granted; A released");
+  lab.cli({"ACL", "SETUSER", "default", "-hset"});
+  const ErrorKind kind = lab.acquire_error('B', asking("ttl=60d")).kind;
+  lab.cli({"ACL", "SETUSER", "default", "+hset"});
+  need(kind == ErrorKind::denied, "not denied");
+  lab.play("C queued; B holds");
+  need(lab.end_of("holders") >= lab.now() + 90 * 86'400'000LL, "the lease expires with its key");
+}
+MUTANT("the lease that the script found does not count",
+       {"at_start.holders == 1 and at_start.first_end or 0", "0"});
 
 // The wake lists are the only keys that a script computes.
 CASE("a server that refuses undeclared keys: the client pushes the wakes") {

@@ -156,9 +156,6 @@ CASE("a short lease does not shorten the expiry of the keys") {
     need(left > Millis(39 * 24h).count(), std::string(suffix) + " expires with the shorter lease");
   }
 }
-MUTANT("keys expire with the lease that ends first",
-       {"call('ZRANGE', HOLDERS, -1, -1, 'WITHSCORES')[2]",
-        "call('ZRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2]"});
 
 CASE("a cool-down keeps the lock, and the head starts on time") {
   lab.play("A granted min-hold=60s; B queued; 1s pass; A released");
