@@ -127,4 +127,139 @@ std::vector<std::string> wake_call(const std::vector<std::string>& words, const 
   return script_call(lua::wake, keys, arguments);
 }
 
+CallCore::CallCore(Link& link, std::vector<std::string> words, std::string what,
+                   const lua::Script* script, Delivery delivery)
+    : link_(link),
+      use_(link),
+      words_(std::move(words)),
+      what_(std::move(what)),
+      script_(script),
+      unsent_text_(script) {
+  if (delivery == Delivery::last_words) {
+    link_.start_last_words(words_, script_->text);
+  } else if (delivery == Delivery::following) {
+    link_.follow(words_);
+  } else {
+    link_.start(words_);
+  }
+}
+
+CallCore::~CallCore() {
+  if (!done_) link_.drop();
+}
+
+bool CallCore::advance(TimePoint now) {
+  while (!done_ && link_.advance(now)) {
+    auto reply = link_.take();
+    if (reply && unsent_text_ != nullptr && is_noscript(**reply)) {
+      send_text();
+      continue;
+    }
+    done_ = reply_ != nullptr || !reply || !has_unpushed_wakes(**reply);
+    keep(std::move(reply));
+    if (!done_) push_wakes();
+  }
+  return done_;
+}
+
+bool CallCore::finish_reading() {
+  if (!done_ && link_.settle()) {
+    keep(link_.take());
+    done_ = true;
+  }
+  return done_;
+}
+
+Result<const redisReply*> CallCore::take() {
+  if (!reply_) return with_action(what_, std::move(error_));
+  if (is_error(*reply_)) return refusal(link_, what_, text_of(*reply_), script_, words_);
+  return has_unpushed_wakes(*reply_) ? reply_->element[1] : reply_.get();
+}
+
+void CallCore::keep(Result<ReplyPtr> reply) {
+  if (reply_) return;
+  if (!reply) {
+    error_ = std::move(reply).error();
+    return;
+  }
+  if (is_demoted(**reply)) link_.drop();
+  reply_ = std::move(*reply);
+}
+
+bool CallCore::has_unpushed_wakes(const redisReply& reply) const {
+  return script_ != nullptr && has_wakes(reply);
+}
+
+void CallCore::push_wakes() {
+  words_ = wake_call(words_, *reply_);
+  unsent_text_ = &lua::wake;
+  link_.start(words_);
+}
+
+void CallCore::send_text() {
+  words_ = with_text(std::move(words_), unsent_text_->text);
+  unsent_text_ = nullptr;
+  link_.start(words_);
+}
+
+BatchCore::BatchCore(Link& link, std::vector<CallItem> items, const lua::Script* script)
+    : link_(link), use_(link), items_(std::move(items)), script_(script) {
+  for (size_t i = 0; i < items_.size(); ++i) {
+    open_.push_back(i);
+    replies_.emplace_back(Error{});
+  }
+  done_ = open_.empty();
+  if (!done_) send();
+}
+
+BatchCore::~BatchCore() {
+  if (!done_) link_.drop();
+}
+
+bool BatchCore::advance(TimePoint now) {
+  while (!done_ && link_.advance(now)) read(link_.take_batch());
+  return done_;
+}
+
+Result<std::vector<Result<ReplyPtr>>> BatchCore::take() {
+  if (failure_) return with_action("read the locks", *failure_);
+  return std::move(replies_);
+}
+
+void BatchCore::send() {
+  Batch batch;
+  for (size_t i : open_) batch.push_back(items_[i].words);
+  if (rounds_ > 0) batch.front() = with_text(std::move(batch.front()), script_->text);
+  ++rounds_;
+  link_.start_batch(std::move(batch));
+}
+
+void BatchCore::read(std::vector<Result<ReplyPtr>> replies) {
+  // Each round brings the text of the script to one more node of a cluster.
+  constexpr int kMostRounds = 64;
+  auto failed = [](const Result<ReplyPtr>& reply) { return !reply; };
+  if (replies.size() == items_.size() && std::all_of(replies.begin(), replies.end(), failed)) {
+    failure_ = replies.front().error();
+  }
+  std::vector<size_t> without_script;
+  for (size_t i = 0; i < open_.size(); ++i) {
+    Result<ReplyPtr>& reply = replies[i];
+    if (reply && script_ != nullptr && is_noscript(**reply) && rounds_ < kMostRounds) {
+      without_script.push_back(open_[i]);
+    } else {
+      replies_[open_[i]] = checked(items_[open_[i]], std::move(reply));
+    }
+  }
+  open_ = std::move(without_script);
+  done_ = open_.empty();
+  if (!done_) send();
+}
+
+Result<ReplyPtr> BatchCore::checked(const CallItem& item, Result<ReplyPtr> reply) {
+  if (!reply) return with_action(item.what, std::move(reply).error());
+  if (is_demoted(**reply)) link_.drop();
+  if (is_error(**reply)) return refusal(link_, item.what, text_of(**reply), script_, item.words);
+  return reply;
+}
+
 }  // namespace rlock::redis

@@ -46,6 +46,46 @@ Error refusal(const Link& link, const std::string& what, std::string_view text,
               const lua::Script* script, const std::vector<std::string>& words);
 Error unexpected_reply(const Link& link, const std::string& what);
 
+// One command in flight, whatever its reply is decoded to.
+class CallCore {
+ public:
+  CallCore(Link& link, std::vector<std::string> words, std::string what, const lua::Script* script,
+           Delivery delivery);
+  ~CallCore();
+  CallCore(const CallCore&) = delete;
+  CallCore& operator=(const CallCore&) = delete;
+
+  // Like lock::Request.
+  void wants(std::vector<pollfd>& out) const { link_.wants(out); }
+  TimePoint due() const { return link_.due(); }
+  Answered answered() const { return link_.answered(); }
+  bool advance(TimePoint now);
+  bool finish_reading();
+
+  // Call once, after advance() has returned true. Returns an Error for an error reply, too. The
+  // reply lives as long as this.
+  Result<const redisReply*> take();
+  // The Error for a reply that is not one of the script's.
+  Error unexpected() const { return unexpected_reply(link_, what_); }
+
+ private:
+  // Only the first reply counts; a second one answers the wakes, which are only hints.
+  void keep(Result<ReplyPtr> reply);
+  bool has_unpushed_wakes(const redisReply& reply) const;
+  void push_wakes();
+  void send_text();
+
+  Link& link_;
+  const LinkUse use_;
+  std::vector<std::string> words_;
+  std::string what_;
+  const lua::Script* script_;
+  const lua::Script* unsent_text_;  // null once the text was sent
+  bool done_ = false;
+  ReplyPtr reply_;
+  Error error_;
+};
+
 // `script` may be null. Otherwise its text is sent once if the server does not know the digest
 // (after a restart or SCRIPT FLUSH).
 template <class T>
@@ -56,101 +96,24 @@ class Call final : public lock::Reply<T> {
 
   Call(Link& link, std::vector<std::string> words, std::string what, Decode decode,
        const lua::Script* script = nullptr, Delivery delivery = Delivery::normal)
-      : link_(link),
-        use_(link),
-        words_(std::move(words)),
-        what_(std::move(what)),
-        decode_(std::move(decode)),
-        script_(script),
-        unsent_text_(script) {
-    if (delivery == Delivery::last_words) {
-      link_.start_last_words(words_, script_->text);
-    } else if (delivery == Delivery::following) {
-      link_.follow(words_);
-    } else {
-      link_.start(words_);
-    }
-  }
+      : core_(link, std::move(words), std::move(what), script, delivery),
+        decode_(std::move(decode)) {}
 
-  ~Call() override {
-    if (!done_) link_.drop();
-  }
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
-
-  void wants(std::vector<pollfd>& out) const override { link_.wants(out); }
-  TimePoint due() const override { return link_.due(); }
-  Answered answered() const override { return link_.answered(); }
-
-  bool advance(TimePoint now) override {
-    while (!done_ && link_.advance(now)) {
-      auto reply = link_.take();
-      if (reply && unsent_text_ != nullptr && is_noscript(**reply)) {
-        send_text();
-        continue;
-      }
-      done_ = reply_ != nullptr || !reply || !has_unpushed_wakes(**reply);
-      keep(std::move(reply));
-      if (!done_) push_wakes();
-    }
-    return done_;
-  }
-
-  bool finish_reading(TimePoint) override {
-    if (!done_ && link_.settle()) {
-      keep(link_.take());
-      done_ = true;
-    }
-    return done_;
-  }
+  void wants(std::vector<pollfd>& out) const override { core_.wants(out); }
+  TimePoint due() const override { return core_.due(); }
+  Answered answered() const override { return core_.answered(); }
+  bool advance(TimePoint now) override { return core_.advance(now); }
+  bool finish_reading(TimePoint) override { return core_.finish_reading(); }
 
   Result<T> take() override {
-    if (!reply_) return with_action(what_, std::move(error_));
-    if (is_error(*reply_)) return refusal(link_, what_, text_of(*reply_), script_, words_);
-    const redisReply& raw = has_unpushed_wakes(*reply_) ? *reply_->element[1] : *reply_;
-    std::optional<Result<T>> value = decode_(raw);
-    if (!value) return unexpected_reply(link_, what_);
-    return std::move(*value);
+    TRY(const redisReply* reply, core_.take());
+    std::optional<Result<T>> value = decode_(*reply);
+    return value ? *std::move(value) : core_.unexpected();
   }
 
  private:
-  // Only the first reply counts; a second one answers the wakes, which are only hints.
-  void keep(Result<ReplyPtr> reply) {
-    if (reply_) return;
-    if (!reply) {
-      error_ = std::move(reply).error();
-      return;
-    }
-    if (is_demoted(**reply)) link_.drop();
-    reply_ = std::move(*reply);
-  }
-
-  bool has_unpushed_wakes(const redisReply& reply) const {
-    return script_ != nullptr && has_wakes(reply);
-  }
-
-  void push_wakes() {
-    words_ = wake_call(words_, *reply_);
-    unsent_text_ = &lua::wake;
-    link_.start(words_);
-  }
-
-  void send_text() {
-    words_ = with_text(std::move(words_), unsent_text_->text);
-    unsent_text_ = nullptr;
-    link_.start(words_);
-  }
-
-  Link& link_;
-  const LinkUse use_;
-  std::vector<std::string> words_;
-  std::string what_;
+  CallCore core_;
   Decode decode_;
-  const lua::Script* script_;
-  const lua::Script* unsent_text_;  // null once the text was sent
-  bool done_ = false;
-  ReplyPtr reply_;
-  Error error_;
 };
 
 inline std::string action_on(const char* verb, const std::string& name) {
@@ -166,95 +129,74 @@ struct CallItem {
   std::string what;                // for messages
 };
 
-// One script, or one command, for several locks in one batch. `script` may be null.
+// One script, or one command, for several locks in one batch, whatever the replies are decoded to.
+class BatchCore {
+ public:
+  BatchCore(Link& link, std::vector<CallItem> items, const lua::Script* script);
+  ~BatchCore();
+  BatchCore(const BatchCore&) = delete;
+  BatchCore& operator=(const BatchCore&) = delete;
+
+  // Like lock::Request.
+  void wants(std::vector<pollfd>& out) const { link_.wants(out); }
+  TimePoint due() const { return done_ ? TimePoint::min() : link_.due(); }
+  Answered answered() const { return link_.answered(); }
+  bool advance(TimePoint now);
+
+  // Call once, after advance() has returned true. For each item its reply, or an Error for an error
+  // reply, too. Returns an Error as a whole if no server was reached.
+  Result<std::vector<Result<ReplyPtr>>> take();
+  // As CallCore::unexpected(), for the reply to item `i`.
+  Error unexpected(size_t i) const { return unexpected_reply(link_, items_[i].what); }
+
+ private:
+  void send();
+  void read(std::vector<Result<ReplyPtr>> replies);
+  Result<ReplyPtr> checked(const CallItem& item, Result<ReplyPtr> reply);
+
+  Link& link_;
+  const LinkUse use_;
+  std::vector<CallItem> items_;
+  const lua::Script* script_;
+  std::vector<size_t> open_;  // those without a reply so far
+  int rounds_ = 0;
+  bool done_ = false;
+  std::vector<Result<ReplyPtr>> replies_;
+  std::optional<Error> failure_;  // set if no server was reached
+};
+
+// `script` may be null.
 template <class T>
 class BatchCall final : public lock::Reply<std::vector<Result<T>>> {
  public:
   using Decode = std::function<std::optional<T>(const redisReply&)>;
 
   BatchCall(Link& link, std::vector<CallItem> items, const lua::Script* script, Decode decode)
-      : link_(link),
-        use_(link),
-        items_(std::move(items)),
-        script_(script),
-        decode_(std::move(decode)),
-        results_(items_.size(), Result<T>(Error{})) {
-    for (size_t i = 0; i < items_.size(); ++i) open_.push_back(i);
-    done_ = open_.empty();
-    if (!done_) send();
-  }
+      : core_(link, std::move(items), script), decode_(std::move(decode)) {}
 
-  ~BatchCall() override {
-    if (!done_) link_.drop();
-  }
-  BatchCall(const BatchCall&) = delete;
-  BatchCall& operator=(const BatchCall&) = delete;
-
-  void wants(std::vector<pollfd>& out) const override { link_.wants(out); }
-  TimePoint due() const override { return done_ ? TimePoint::min() : link_.due(); }
-  Answered answered() const override { return link_.answered(); }
-
-  bool advance(TimePoint now) override {
-    while (!done_ && link_.advance(now)) read(link_.take_batch());
-    return done_;
-  }
+  void wants(std::vector<pollfd>& out) const override { core_.wants(out); }
+  TimePoint due() const override { return core_.due(); }
+  Answered answered() const override { return core_.answered(); }
+  bool advance(TimePoint now) override { return core_.advance(now); }
 
   Result<std::vector<Result<T>>> take() override {
-    if (failure_) return with_action("read the locks", *failure_);
-    return std::move(results_);
+    TRY(auto replies, core_.take());
+    std::vector<Result<T>> results;
+    for (size_t i = 0; i < replies.size(); ++i)
+      results.push_back(decoded(i, std::move(replies[i])));
+    return results;
   }
 
  private:
-  // Each round brings the text of the script to one more node of a cluster.
-  static constexpr int kMostRounds = 64;
-
-  void send() {
-    Batch batch;
-    for (size_t i : open_) batch.push_back(items_[i].words);
-    if (rounds_ > 0) batch.front() = with_text(std::move(batch.front()), script_->text);
-    ++rounds_;
-    link_.start_batch(std::move(batch));
-  }
-
-  void read(std::vector<Result<ReplyPtr>> replies) {
-    std::vector<size_t> without_script;
-    size_t failed = 0;
-    for (size_t i = 0; i < open_.size(); ++i) {
-      Result<ReplyPtr>& reply = replies[i];
-      if (!reply) ++failed;
-      if (reply && script_ != nullptr && is_noscript(**reply) && rounds_ < kMostRounds) {
-        without_script.push_back(open_[i]);
-      } else {
-        results_[open_[i]] = result_of(items_[open_[i]], reply);
-      }
-    }
-    if (failed == items_.size()) failure_ = replies.front().error();
-    open_ = std::move(without_script);
-    done_ = open_.empty();
-    if (!done_) send();
-  }
-
-  Result<T> result_of(const CallItem& item, const Result<ReplyPtr>& reply) {
-    if (!reply) return with_action(item.what, reply.error());
-    if (is_demoted(**reply)) link_.drop();
-    if (is_error(**reply)) {
-      return refusal(link_, item.what, text_of(**reply), script_, item.words);
-    }
+  Result<T> decoded(size_t i, Result<ReplyPtr> reply) const {
+    if (!reply) return std::move(reply).error();
     std::optional<T> value = decode_(**reply);
-    if (!value) return unexpected_reply(link_, item.what);
+    if (!value) return core_.unexpected(i);
     return *std::move(value);
   }
 
-  Link& link_;
-  const LinkUse use_;
-  std::vector<CallItem> items_;
-  const lua::Script* script_;
+  BatchCore core_;
   Decode decode_;
-  std::vector<size_t> open_;  // those without a reply so far
-  int rounds_ = 0;
-  bool done_ = false;
-  std::vector<Result<T>> results_;
-  std::optional<Error> failure_;  // set if no server was reached
 };
 
 }  // namespace rlock::redis
