@@ -21,6 +21,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
+// Appends the strings and numbers of a reply, however nested.
 void flatten(const redisReply& reply, Words& words) {
   if (reply.type == REDIS_REPLY_INTEGER) words.push_back(std::to_string(reply.integer));
   if (reply.type == REDIS_REPLY_STRING || reply.type == REDIS_REPLY_STATUS) {
@@ -28,6 +29,12 @@ void flatten(const redisReply& reply, Words& words) {
   }
   if (reply.type != REDIS_REPLY_ARRAY) return;
   for (size_t i = 0; i < reply.elements; ++i) flatten(*reply.element[i], words);
+}
+
+Words words_in(const redisReply& reply) {
+  Words words;
+  flatten(reply, words);
+  return words;
 }
 
 // `CONFIG GET`, `PING`.
@@ -43,19 +50,20 @@ class CommandClient {
  public:
   explicit CommandClient(const Server& server) : connection_(server) {}
 
-  // The strings and numbers of the reply, however nested. Takes at most the connect timeout and a
-  // few seconds.
   Result<Words> ask(const Words& words, const lua::Script* script = nullptr) {
+    return ask(words, words_in, script);
+  }
+
+  // What `read` finds in the reply. Takes at most the connect timeout and a few seconds.
+  template <class T>
+  Result<T> ask(const Words& words, T (*read)(const redisReply&),
+                const lua::Script* script = nullptr) {
     constexpr Millis kReplyTimeout{3'000};  // for one command: a slower server is stuck
-    auto decode = [](const redisReply& reply) {
-      Words all;
-      flatten(reply, all);
-      return std::optional<Result<Words>>(std::move(all));
-    };
-    auto call = std::make_unique<Call<Words>>(connection_, words, "ask", decode, script);
+    auto decode = [read](const redisReply& reply) { return std::optional(Result<T>(read(reply))); };
+    auto call = std::make_unique<Call<T>>(connection_, words, "ask", decode, script);
     const Millis timeout = connection_.server().connect_timeout + kReplyTimeout;
-    auto reply = lock::finish<Words>(poller_, std::move(call), poller_.now() + timeout,
-                                     connection_.server().label());
+    auto reply = lock::finish<T>(poller_, std::move(call), poller_.now() + timeout,
+                                 connection_.server().label());
     if (!reply) failures_.emplace(command_name(words), reply.error());
     return reply;
   }
@@ -372,26 +380,6 @@ class ServerExaminer {
   std::optional<std::vector<bool>> served_;  // for a node of a cluster: its slots
 };
 
-// Parses the words of SENTINEL SENTINELS: alternating names and values, `name` first.
-SentinelView view_in(const Result<Words>& id, const Result<Words>& others) {
-  SentinelView view;
-  if (id && id->size() == 1) view.id = id->front();
-  if (!others) return view;
-  HostPort address;
-  std::string its_id;
-  for (size_t i = 0; i + 1 < others->size(); i += 2) {
-    const std::string& field = (*others)[i];
-    const std::string& value = (*others)[i + 1];
-    // The fields come in this order.
-    if (field == "ip") address.host = value;
-    if (field == "port") address.port = parse_port(value).value_or(0);
-    if (field == "runid") view.others[its_id = value].address = address;
-    if (field == "last-ok-ping-reply") view.others[its_id].silent = span(value);
-  }
-  view.others.erase("");
-  return view;
-}
-
 // Asks for the sentinel's vote, and for the rest of its report.
 SentinelVote ask_sentinel(CommandClient& client, SentinelReport& report, const std::string& name) {
   auto master = client.ask({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", name});
@@ -408,8 +396,12 @@ SentinelVote ask_sentinel(CommandClient& client, SentinelReport& report, const s
     return UnknownMaster{};
   }
   report.master = master->front() + ":" + master->back();
-  report.view =
-      view_in(client.ask({"SENTINEL", "MYID"}), client.ask({"SENTINEL", "SENTINELS", name}));
+  if (auto id = client.ask({"SENTINEL", "MYID"}); id && id->size() == 1) {
+    report.view.id = id->front();
+  }
+  if (auto others = client.ask({"SENTINEL", "SENTINELS", name}, read_others)) {
+    report.view.others = *std::move(others);
+  }
   (void)client.ask({"SENTINEL", "CKQUORUM", name});
   // Alternating names and values.
   if (auto facts = client.ask({"SENTINEL", "MASTER", name})) {

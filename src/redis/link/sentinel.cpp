@@ -85,23 +85,22 @@ std::optional<HostPort> elect(const std::vector<SentinelVote>& votes, size_t exi
   return std::nullopt;
 }
 
-SentinelView read_view(const redisReply& id, const redisReply& others) {
-  SentinelView view;
-  if (id.type == REDIS_REPLY_STRING) view.id = text_of(id);
-  if (others.type != REDIS_REPLY_ARRAY) return view;
-  for (size_t i = 0; i < others.elements; ++i) {
-    const redisReply& other = *others.element[i];
+KnownSentinels read_others(const redisReply& reply) {
+  KnownSentinels others;
+  if (reply.type != REDIS_REPLY_ARRAY) return others;
+  for (size_t i = 0; i < reply.elements; ++i) {
+    const redisReply& other = *reply.element[i];
     const std::string its_id(field_in(other, "runid"));
     auto at = address_of(field_in(other, "ip"), field_in(other, "port"));
     if (its_id.empty() || !at) continue;
     const auto silent = util::parse_number<int64_t>(field_in(other, "last-ok-ping-reply"));
-    view.others[its_id] = {*std::move(at), bounded_span(silent.value_or(0))};
+    others[its_id] = {*std::move(at), bounded_span(silent.value_or(0))};
   }
-  return view;
+  return others;
 }
 
-std::map<std::string, KnownSentinel> known_sentinels(const std::vector<SentinelView>& views) {
-  std::map<std::string, KnownSentinel> known;
+KnownSentinels known_sentinels(const std::vector<SentinelView>& views) {
+  KnownSentinels known;
   for (const SentinelView& view : views) known.insert(view.others.begin(), view.others.end());
   for (const SentinelView& view : views) {
     if (!view.id.empty()) known.insert({view.id, {}});
@@ -282,7 +281,9 @@ void Sentinels::read_answer(size_t i, TimePoint now) {
     votes_[i] = login_refused(reply.error(), sentinels_[i].server());
     return;
   }
-  views_[i] = read_view(**replies[0], **replies[1]);
+  const redisReply& id = **replies[0];
+  views_[i] = {id.type == REDIS_REPLY_STRING ? std::string(text_of(id)) : "",
+               read_others(**replies[1])};
   votes_[i] = vote_in(sentinels_[i], replies);
   conduct_[i].took = now - asked_;
   if (question_ == SentinelQuestion::master) return;

@@ -39,17 +39,18 @@ struct KnownSentinel {
   HostPort address{};  // the address that it announces; empty: the sentinel itself that answered
   Millis silent{0};    // since it last answered another sentinel
 };
+using KnownSentinels = std::map<std::string, KnownSentinel>;  // by their ids
 // What a sentinel reports about itself and the others that watch the same master. Sentinels are
 // identified by ids, because their addresses differ behind NAT, and with TLS.
 struct SentinelView {
-  std::string id{};                               // empty: not reported
-  std::map<std::string, KnownSentinel> others{};  // by their ids
+  std::string id{};  // empty: not reported
+  KnownSentinels others{};
 };
-// Parses the replies to SENTINEL MYID and SENTINEL SENTINELS; empty if these were refused.
-SentinelView read_view(const redisReply& id, const redisReply& others);
+// Parses the reply to SENTINEL SENTINELS; empty if it was refused.
+KnownSentinels read_others(const redisReply& reply);
 
-// All sentinels that any of the views knows, itself included, by their ids.
-std::map<std::string, KnownSentinel> known_sentinels(const std::vector<SentinelView>& views);
+// All sentinels that any of the views knows, itself included.
+KnownSentinels known_sentinels(const std::vector<SentinelView>& views);
 // How many sentinels exist: the known ones, but at least those that the user named and that know
 // the master.
 size_t count_existing(const std::vector<SentinelView>& views, size_t named);
