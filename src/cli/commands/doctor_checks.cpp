@@ -93,7 +93,7 @@ Check contact_failure(const ServerReport& report) {
           remedy_for(error, "check the URL, the server, and the network to it")};
 }
 
-MaybeFinding reachable(const ServerReport&) {
+std::optional<Check> reachable(const ServerReport&) {
   return ok("the server answers");
 }
 
@@ -115,7 +115,7 @@ constexpr std::pair<const char*, const char*> kOtherServers[] = {
     {"garnet_version", "Garnet "},
     {"kvrocks_version", "Kvrocks "}};
 
-MaybeFinding version(const ServerReport& report) {
+std::optional<Check> version(const ServerReport& report) {
   constexpr Version kOldestRedis{6, 2};
   constexpr Version kOldestValkey{7, 2};
   for (const auto& [field, name] : kOtherServers) {
@@ -145,7 +145,7 @@ MaybeFinding version(const ServerReport& report) {
 }
 
 // nullopt unless the ACL denies the keys.
-MaybeFinding keys(const ServerReport& report) {
+std::optional<Check> keys(const ServerReport& report) {
   if (!report.keys_denied) return std::nullopt;
   return fail(util::format("this user may not use keys that begin with \"{}\": its ACL or --prefix "
                            "names other ones",
@@ -153,7 +153,7 @@ MaybeFinding keys(const ServerReport& report) {
               acl_remedy(report));
 }
 
-MaybeFinding commands(const ServerReport& report) {
+std::optional<Check> commands(const ServerReport& report) {
   if (report.keys_denied) return std::nullopt;
   if (!report.denied_commands.empty()) {
     return fail("this user may not run " + util::joined(report.denied_commands, ", "),
@@ -172,7 +172,7 @@ MaybeFinding commands(const ServerReport& report) {
   return ok("this user may run every command that rlock needs");
 }
 
-MaybeFinding scripts(const ServerReport& report) {
+std::optional<Check> scripts(const ServerReport& report) {
   if (!report.atomic) {
     if (!report.atomic_error) return warn("not tested", kFixFirst);
     return warn("not tested: " + report.atomic_error->text,
@@ -185,7 +185,7 @@ MaybeFinding scripts(const ServerReport& report) {
       "without disable-atomicity), or use another server");
 }
 
-MaybeFinding waiting(const ServerReport& report) {
+std::optional<Check> waiting(const ServerReport& report) {
   if (!report.blocking_error) return ok("waiters can block on the server");
   if (report.blocking_error->kind == ErrorKind::denied) {
     return not_tested("BLPOP", *report.blocking_error);
@@ -195,7 +195,7 @@ MaybeFinding waiting(const ServerReport& report) {
 }
 
 // nullopt if the URL names no database, or if the server keeps its databases apart.
-MaybeFinding databases(const ServerReport& report) {
+std::optional<Check> databases(const ServerReport& report) {
   if (report.databases_error) {
     return warn("not tested: " + report.databases_error->text,
                 remedy_for(*report.databases_error, kFixFirst));
@@ -208,7 +208,7 @@ MaybeFinding databases(const ServerReport& report) {
       util::format("remove {} from the URL, and use --prefix to keep locks apart", db));
 }
 
-MaybeFinding role(const ServerReport& report) {
+std::optional<Check> role(const ServerReport& report) {
   const std::string role = report.info_field("role");
   if (role.empty()) return unreported("its role");
   if (role == "master") return ok("master");
@@ -222,7 +222,7 @@ MaybeFinding role(const ServerReport& report) {
 }
 
 // For a member of a quorum.
-MaybeFinding counted(const ServerReport& report) {
+std::optional<Check> counted(const ServerReport& report) {
   if (report.use.kind != ServerKind::quorum_member) return std::nullopt;
   if (!report.membership_error) return ok("the quorum counts this server");
   const Error& error = *report.membership_error;
@@ -243,7 +243,7 @@ MaybeFinding counted(const ServerReport& report) {
 }
 
 // For a node of a cluster.
-MaybeFinding moving_slots(const ServerReport& report) {
+std::optional<Check> moving_slots(const ServerReport& report) {
   constexpr size_t kMostShown = 8;
   if (report.use.kind != ServerKind::cluster_node) return std::nullopt;
   std::vector<std::string> slots = report.moving_slots;
@@ -264,7 +264,7 @@ std::string ahead_of(Millis ahead) {
                            : util::format_duration(ahead) + " ahead of";
 }
 
-Finding confirming_replicas(const ServerReport& report) {
+Check confirming_replicas(const ServerReport& report) {
   for (const char* command : {"ROLE", "WAIT"}) {
     if (const Error* error = failure_of(report.failures, command))
       return not_tested(command, *error);
@@ -320,7 +320,7 @@ Finding confirming_replicas(const ServerReport& report) {
 }
 
 // With --replicas, and if a replica is meant to become the master.
-MaybeFinding replicas(const ServerReport& report) {
+std::optional<Check> replicas(const ServerReport& report) {
   if (report.use.replicas > 0) return confirming_replicas(report);
   const ServerKind kind = report.use.kind;
   if (kind != ServerKind::sentinel_master && kind != ServerKind::cluster_node) return std::nullopt;
@@ -336,7 +336,7 @@ MaybeFinding replicas(const ServerReport& report) {
 }
 
 // All keys of a lock expire, so the volatile policies evict them, too.
-MaybeFinding eviction(const ServerReport& report) {
+std::optional<Check> eviction(const ServerReport& report) {
   const std::string policy = report.info_field("maxmemory_policy");
   if (policy.empty()) return unreported("maxmemory_policy");
   if (policy == "noeviction") return ok(policy);
@@ -349,7 +349,7 @@ MaybeFinding eviction(const ServerReport& report) {
       config_set(report, {"maxmemory-policy noeviction"}));
 }
 
-MaybeFinding persistence(const ServerReport& report) {
+std::optional<Check> persistence(const ServerReport& report) {
   const std::string advice = config_set(report, {"appendonly yes", "appendfsync always"});
   const std::string aof = report.info_field("aof_enabled");
   if (aof.empty() && !report.info_field("dragonfly_version").empty()) {
@@ -366,7 +366,7 @@ MaybeFinding persistence(const ServerReport& report) {
   }
   if (!report.fsync) {
     const Error* error = failure_of(report.failures, "CONFIG GET");
-    Finding found = error != nullptr ? not_tested("CONFIG GET", *error) : unreported("appendfsync");
+    Check found = error != nullptr ? not_tested("CONFIG GET", *error) : unreported("appendfsync");
     found.detail = "append-only file; its fsync policy is " + found.detail;
     return found;
   }
@@ -378,7 +378,7 @@ MaybeFinding persistence(const ServerReport& report) {
 }
 
 // A FLUSHDB, which programs with keys of their own use, frees every lock of the database.
-MaybeFinding neighbours(const ServerReport& report) {
+std::optional<Check> neighbours(const ServerReport& report) {
   std::string text;
   if (report.flushes > 0) {
     text = util::format("FLUSHDB or FLUSHALL was called {} since the server started",
@@ -398,7 +398,7 @@ MaybeFinding neighbours(const ServerReport& report) {
                                  cluster ? "cluster" : "database"));
 }
 
-MaybeFinding clock(const ServerReport& report) {
+std::optional<Check> clock(const ServerReport& report) {
   constexpr Millis kFar{1'000};
   if (!report.clock_ahead) return unreported("its time");
   const std::string text = ahead_of(*report.clock_ahead) + " this host";
@@ -408,7 +408,7 @@ MaybeFinding clock(const ServerReport& report) {
               "messages do, and so does the order of tokens after a loss of data");
 }
 
-MaybeFinding round_trip(const ServerReport& report) {
+std::optional<Check> round_trip(const ServerReport& report) {
   constexpr Millis kSlow{50};
   auto took = std::chrono::duration<double, std::milli>(report.round_trip.value_or(Nanos(0)));
   const std::string text = util::format("{:.2f} ms", took.count());
@@ -421,7 +421,7 @@ bool is_local(const redis::Endpoint& server) {
          server.host.starts_with("127.");
 }
 
-MaybeFinding encryption(const ServerReport& report) {
+std::optional<Check> encryption(const ServerReport& report) {
   const redis::Server& server = report.server;
   if (server.tls != nullptr) {
     if (server.tls->options().verify == redis::Verify::nothing) {
@@ -447,7 +447,7 @@ MaybeFinding encryption(const ServerReport& report) {
 }
 
 // Whether several URLs lead to as many different servers.
-Finding independence_of(const std::vector<ServerReport>& reports) {
+Check independence_of(const std::vector<ServerReport>& reports) {
   std::map<std::string, std::string> seen;
   for (const ServerReport& report : reports) {
     const std::string id = report.info_field("run_id");

@@ -33,19 +33,19 @@ std::string acl_word(std::string_view command) {
 
 }  // namespace
 
-Finding graded(Grade grade, std::string detail, std::string advice) {
-  return {grade, std::move(detail), std::move(advice)};
+Check graded(Grade grade, std::string detail, std::string advice) {
+  return {{}, grade, std::move(detail), std::move(advice)};
 }
-Finding ok(std::string detail) {
+Check ok(std::string detail) {
   return graded(Grade::ok, std::move(detail), {});
 }
-Finding warn(std::string detail, std::string advice) {
+Check warn(std::string detail, std::string advice) {
   return graded(Grade::warn, std::move(detail), std::move(advice));
 }
-Finding fail(std::string detail, std::string advice) {
+Check fail(std::string detail, std::string advice) {
   return graded(Grade::fail, std::move(detail), std::move(advice));
 }
-Finding unreported(const std::string& what) {
+Check unreported(const std::string& what) {
   return warn("not tested: this server does not report " + what,
               "look it up in the server's own documentation or console");
 }
@@ -78,7 +78,7 @@ const Error* failure_of(const redis::Failures& failures, std::string_view comman
   return found == failures.end() ? nullptr : &found->second;
 }
 
-Finding not_tested(const std::string& command, const Error& error, const std::string& at) {
+Check not_tested(const std::string& command, const Error& error, const std::string& at) {
   if (error.kind == ErrorKind::denied) {
     return warn(util::format("not tested: this user may not run {}{}", command, at),
                 util::format("allow this user to run {} ({})", command, acl_word(command)));
@@ -90,8 +90,9 @@ Finding not_tested(const std::string& command, const Error& error, const std::st
   return warn("not tested: " + error.text, remedy_for(error, kFixFirst));
 }
 
-Check named(const char* name, const Finding& finding) {
-  return {name, finding.grade, finding.detail, finding.advice};
+Check named(const char* name, Check check) {
+  check.name = name;
+  return check;
 }
 
 }  // namespace rlock::cli

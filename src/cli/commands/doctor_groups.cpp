@@ -20,7 +20,7 @@ std::string count_of(size_t some, size_t all) {
   return util::format("{} of {}", some, all);
 }
 
-MaybeFinding sentinels(const GroupReport& report) {
+std::optional<Check> sentinels(const GroupReport& report) {
   size_t answer = 0;
   std::string errors;
   std::string reset;
@@ -50,7 +50,7 @@ MaybeFinding sentinels(const GroupReport& report) {
                        : "check these sentinels, and the name of the master in the URL");
 }
 
-MaybeFinding agreement(const GroupReport& report) {
+std::optional<Check> agreement(const GroupReport& report) {
   std::string named;
   bool unanimous = true;
   const std::string* first = nullptr;
@@ -82,7 +82,7 @@ std::string sentinel_remedy(const redis::Server& server) {
 
 // Whether a run learns how many sentinels exist, of which it needs a majority. nullopt if none
 // answers.
-MaybeFinding counting(const GroupReport& report) {
+std::optional<Check> counting(const GroupReport& report) {
   size_t answer = 0;
   for (const SentinelReport& one : report.sentinels) {
     if (one.error) continue;
@@ -90,7 +90,7 @@ MaybeFinding counting(const GroupReport& report) {
     for (const char* command : {"SENTINEL MYID", "SENTINEL SENTINELS"}) {
       const Error* error = failure_of(one.failures, command);
       if (error == nullptr) continue;
-      Finding found = not_tested(command, *error, " at " + one.server.label());
+      Check found = not_tested(command, *error, " at " + one.server.label());
       found.detail +=
           ": a run does not learn which sentinels exist, and may mistake a majority of those in "
           "the URL for a majority of all";
@@ -103,7 +103,7 @@ MaybeFinding counting(const GroupReport& report) {
 }
 
 // nullopt without a master, which is another failure.
-MaybeFinding failover(const GroupReport& report) {
+std::optional<Check> failover(const GroupReport& report) {
   constexpr const char* kCommand = "SENTINEL CKQUORUM";
   if (!report.master) return std::nullopt;
   for (const SentinelReport& one : report.sentinels) {
@@ -117,7 +117,7 @@ MaybeFinding failover(const GroupReport& report) {
   return ok("there are enough sentinels for a failover");
 }
 
-MaybeFinding seeds(const ClusterReport& report) {
+std::optional<Check> seeds(const ClusterReport& report) {
   const size_t silent = report.seed_errors.size();
   std::string text = count_of(report.seeds - silent, report.seeds) + " answer";
   bool denied = false;
@@ -133,14 +133,14 @@ MaybeFinding seeds(const ClusterReport& report) {
              : "check the URL, and that its servers are nodes of a cluster");
 }
 
-MaybeFinding state(const ClusterReport& report) {
+std::optional<Check> state(const ClusterReport& report) {
   if (report.is_silent()) return std::nullopt;
   if (report.state == "ok") return ok("the state of the cluster is ok");
   return fail("the state of the cluster is " + (report.state.empty() ? "unknown" : report.state),
               "redis-cli --cluster check HOST:PORT");
 }
 
-MaybeFinding slots(const ClusterReport& report) {
+std::optional<Check> slots(const ClusterReport& report) {
   if (report.is_silent()) return std::nullopt;
   const std::string text = count_of(report.slots_served, redis::kSlots) + " slots are served";
   if (report.slots_served == redis::kSlots) return ok(text);
