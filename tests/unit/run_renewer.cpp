@@ -52,6 +52,7 @@ class Stuck final : public lock::Reply<lock::Wake> {
 
 enum class Listening { stuck, always_woken };
 
+// During a failover, as far as sentinels say.
 class OddStore final : public lock::LockStore {
  public:
   OddStore(Counts& counts, Listening listening, int fd)
@@ -64,6 +65,9 @@ class OddStore final : public lock::LockStore {
   }
   lock::InFlight<lock::ReleaseReply> release(const lock::ReleaseCall&) override { return nullptr; }
   lock::InFlight<lock::CancelReply> cancel(const lock::CancelCall&) override { return nullptr; }
+  lock::InFlight<Done> check_failover(Millis) override {
+    return lock::ready<Done>(Error{ErrorKind::unavailable, "a failover is in progress"});
+  }
   lock::InFlight<lock::Wake> wait_for_wake(const lock::LockName&, const lock::Owner&,
                                            Millis) override {
     ++counts_.listens;
@@ -99,6 +103,7 @@ class RunningRenewer {
   }
   Renewer& renewer() { return *renewer_; }
   Counts& counts() { return counts_; }
+  TimePoint deadline() const { return lease_.view().deadline; }
 
  private:
   Counts counts_;
@@ -142,6 +147,12 @@ TEST_CASE("a server that wakes the holder again and again is asked ever less oft
   std::this_thread::sleep_for(2s);
   const auto seconds = std::chrono::duration<double>(BootClock::now() - begun).count();
   CHECK(odd.counts().listens <= 5 + seconds);
+}
+
+TEST_CASE("a renewal during a failover extends the lease") {
+  RunningRenewer odd(Listening::always_woken);
+  const TimePoint first = odd.deadline();
+  CHECK(test::eventually([&] { return odd.deadline() > first; }));
 }
 
 TEST_CASE("the renewal thread runs before others if that is allowed, and its children do not") {
