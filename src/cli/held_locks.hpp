@@ -29,7 +29,7 @@ struct HolderProcess {
 // A lock that an outer run held when it started its command.
 struct HeldRecord {
   LockAddress address;
-  run::HeldLock held_lock;
+  lock::HeldLock held_lock;
   HolderProcess process{};  // of the innermost run under this lock
 };
 

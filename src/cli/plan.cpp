@@ -26,7 +26,7 @@ LockAddress address_of(const lock::LockName& name, const Session& session) {
 // A name without a value removes the variable of an outer run from the environment.
 std::vector<std::string> variables(const std::vector<HeldRecord>& outer_locks,
                                    const LockAddress& address, Millis renewed_ttl,
-                                   const run::HeldLock& held_lock) {
+                                   const lock::HeldLock& held_lock) {
   const uint64_t token = held_lock.token.value;
   const HolderProcess self{getpid(), BootClock::now(), held_lock.lease(renewed_ttl)};
   return {"RLOCK_NAME=" + address.name,
@@ -66,7 +66,7 @@ run::Plan make_plan(const RunSettings& settings, const Session& session,
   plan.outer_runs = outer_runs(environment.outer_locks, address);
   const bool renews = plan.watchdog == lock::Watchdog::renew;
   plan.environment = [outer_locks = environment.outer_locks, address,
-                      ttl = renews ? plan.claim.ttl : Millis(0)](const run::HeldLock& held_lock) {
+                      ttl = renews ? plan.claim.ttl : Millis(0)](const lock::HeldLock& held_lock) {
     return variables(outer_locks, address, ttl, held_lock);
   };
   return plan;

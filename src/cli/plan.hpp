@@ -16,7 +16,7 @@ struct Environment {
 };
 Environment present_environment();
 
-// Makes the plan of a run or an acquisition, which nothing changes afterwards. run::HeldLock
+// Makes the plan of a run or an acquisition, which nothing changes afterwards. lock::HeldLock
 // contains what the grant adds.
 run::Plan make_plan(const RunSettings& settings, const Session& session,
                     const Environment& environment);

@@ -187,11 +187,8 @@ class EndText {
     return command_text(end);
   }
 
-  std::string operator()(const lock::Busy& busy) const {
-    const bool closed = lock::is_closure(busy.obstacle);
-    return util::format("{} is {}{}; {}", lock_at(context_),
-                        closed ? "" : "busy" + full_queue(busy.waiters) + ": ",
-                        held_text(busy.obstacle), what_to_do(busy.obstacle));
+  std::string operator()(const lock::Refused& refused) const {
+    return std::visit([this](const auto& why) { return refusal_text(why); }, refused);
   }
 
   std::string operator()(const lock::TimedOut& late) const {
@@ -209,35 +206,6 @@ class EndText {
         lock::is_closure(late.obstacle) ? "did not open within" : "is still busy after",
         util::format_duration(context_.waited), held_text(late.obstacle),
         needs.empty() ? needs : needs + "; ", next_call() + what_to_do(late.obstacle));
-  }
-
-  std::string operator()(const lock::AlreadyDone& done) const {
-    return util::format("{} was done {}{}", in_quotes(context_.name()),
-                        done_phrase(done, context_.claim().once, wall_clock()),
-                        done_warning(done, context_));
-  }
-
-  std::string operator()(const lock::FailedTooOften& failed) const {
-    const bool has_key =
-        context_.claim().once && context_.claim().once->kind == lock::OnceKind::key;
-    return util::format(
-        "{} failed {} {} and is not tried again (--max-failures); see {}, and to try it again: {}",
-        lock_at(context_), failed.times, failed.times == 1 ? "time" : "times",
-        command_line("history"), command_line("forget", has_key ? " --once=" + typed_key() : ""));
-  }
-
-  std::string operator()(const lock::Superseded& newer) const {
-    const auto& asked = context_.claim().supersede;
-    const std::string own =
-        asked && asked->number ? util::format(": number {}", *asked->number) : std::string();
-    return util::format("{}{} was superseded by {}{}", lock_at(context_), own,
-                        newer_phrase(newer, wall_clock()), own.empty() ? "" : remedy_for(newer));
-  }
-
-  std::string operator()(const lock::OwnerEnded& gone) const {
-    const std::string note = note_text(gone.note);
-    return util::format("removed from the queue of {} {}; to wait again, start the run again",
-                        lock_at(context_), note.empty() ? "by an operator" : note);
   }
 
   std::string operator()(const lock::Upgrade&) const {
@@ -261,6 +229,42 @@ class EndText {
   }
 
  private:
+  std::string refusal_text(const lock::Busy& busy) const {
+    const bool closed = lock::is_closure(busy.obstacle);
+    return util::format("{} is {}{}; {}", lock_at(context_),
+                        closed ? "" : "busy" + full_queue(busy.waiters) + ": ",
+                        held_text(busy.obstacle), what_to_do(busy.obstacle));
+  }
+
+  std::string refusal_text(const lock::AlreadyDone& done) const {
+    return util::format("{} was done {}{}", in_quotes(context_.name()),
+                        done_phrase(done, context_.claim().once, wall_clock()),
+                        done_warning(done, context_));
+  }
+
+  std::string refusal_text(const lock::FailedTooOften& failed) const {
+    const bool has_key =
+        context_.claim().once && context_.claim().once->kind == lock::OnceKind::key;
+    return util::format(
+        "{} failed {} {} and is not tried again (--max-failures); see {}, and to try it again: {}",
+        lock_at(context_), failed.times, failed.times == 1 ? "time" : "times",
+        command_line("history"), command_line("forget", has_key ? " --once=" + typed_key() : ""));
+  }
+
+  std::string refusal_text(const lock::Superseded& newer) const {
+    const auto& asked = context_.claim().supersede;
+    const std::string own =
+        asked && asked->number ? util::format(": number {}", *asked->number) : std::string();
+    return util::format("{}{} was superseded by {}{}", lock_at(context_), own,
+                        newer_phrase(newer, wall_clock()), own.empty() ? "" : remedy_for(newer));
+  }
+
+  std::string refusal_text(const lock::OwnerEnded& gone) const {
+    const std::string note = note_text(gone.note);
+    return util::format("removed from the queue of {} {}; to wait again, start the run again",
+                        lock_at(context_), note.empty() ? "by an operator" : note);
+  }
+
   // The message if the command exited by itself.
   std::string command_text(const run::RunEnd& end) const {
     std::string text;
@@ -467,14 +471,14 @@ std::string slots_text(const lock::Snapshot& lock, lock::Limit own) {
 }
 
 std::optional<lock::Obstacle> obstacle_of(const run::RunOutcome& outcome) {
-  if (const auto* busy = std::get_if<lock::Busy>(&outcome)) return busy->obstacle;
+  if (const auto* busy = lock::refusal_in<lock::Busy>(outcome)) return busy->obstacle;
   if (const auto* late = std::get_if<lock::TimedOut>(&outcome)) return late->obstacle;
   return std::nullopt;
 }
 
 void mark_died(run::RunOutcome& outcome, const lock::LockName& name, const Session& session) {
   constexpr Millis kTimeout{1000};
-  auto* busy = std::get_if<lock::Busy>(&outcome);
+  auto* busy = lock::refusal_in<lock::Busy>(outcome);
   auto* late = std::get_if<lock::TimedOut>(&outcome);
   auto* obstacle = busy != nullptr ? &busy->obstacle : late != nullptr ? &late->obstacle : nullptr;
   if (obstacle == nullptr || lock::holder_in(*obstacle) == nullptr) return;
@@ -541,7 +545,7 @@ RunExit to_exit(const run::RunOutcome& outcome, const MessageContext& context) {
               .kind = row.kind,
               .obstacle = obstacle_of(outcome)};
   // Warnings are printed even with --quiet.
-  const auto* done = std::get_if<lock::AlreadyDone>(&outcome);
+  const auto* done = lock::refusal_in<lock::AlreadyDone>(outcome);
   const bool warns = done != nullptr && !done_warning(*done, context).empty();
   if (warns || (cause == run::RunCause::command && !end.message.empty())) {
     end.severity = run::Severity::error;

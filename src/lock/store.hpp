@@ -302,8 +302,16 @@ struct Superseded {
   ServerTime granted{};  // when the remembered greater number was granted the lock; else 0
   ServerTime since{};    // since when the newer run has waited; else 0
 };
-using AcquireReply = std::variant<Granted, Queued, Busy, OwnerEnded, RetryNow, AlreadyDone,
-                                  FailedTooOften, Superseded>;
+// Why the owner does not get the lock, and need not ask again.
+using Refused = std::variant<Busy, OwnerEnded, AlreadyDone, FailedTooOften, Superseded>;
+using AcquireReply = std::variant<Granted, Queued, Refused, RetryNow>;
+
+// The refusal T in a reply, or in what follows from it; null if there is another one, or none.
+template <class T, class Outcome>
+auto* refusal_in(Outcome&& outcome) {
+  auto* refused = std::get_if<Refused>(&outcome);
+  return refused != nullptr ? std::get_if<T>(refused) : nullptr;
+}
 
 // ---- heartbeat: keeps the position of a waiter far from the head ----
 

@@ -140,17 +140,7 @@ std::optional<Result<WaitResult>> WaitLoop::handle_reply(WaitState& state, Acqui
   if (auto* granted = std::get_if<Granted>(&reply)) {
     return handle_grant(state, std::move(*granted), sent_at);
   }
-  if (auto* busy = std::get_if<Busy>(&reply)) return refused(state, std::move(*busy));
-  if (auto* ended = std::get_if<OwnerEnded>(&reply)) {
-    // A revoked grant counts as held until its owner confirms; without that the next waiter waits
-    // until it expires.
-    if (ended->ending == OwnerEnd::forced)
-      return cancel_and_return(state, WaitResult(std::move(*ended)));
-    return WaitResult(std::move(*ended));
-  }
-  if (auto* done = std::get_if<AlreadyDone>(&reply)) return refused(state, std::move(*done));
-  if (auto* failed = std::get_if<FailedTooOften>(&reply)) return refused(state, *failed);
-  if (auto* newer = std::get_if<Superseded>(&reply)) return refused(state, std::move(*newer));
+  if (auto* why = std::get_if<Refused>(&reply)) return refused(state, std::move(*why));
   if (auto* queued = std::get_if<Queued>(&reply)) {
     state.call.ticket = queued->ticket;
     state.obstacle = queued->obstacle;
@@ -180,8 +170,14 @@ std::optional<Result<WaitResult>> WaitLoop::handle_grant(WaitState& state, Grant
   if (state.call.replicas > 0 && state.lost_reply && !granted.unconfirmed) {
     granted.unconfirmed = no_answer(state.call.name, store_.server());
   }
-  return WaitResult(Acquired{granted.token, sent_at, granted.owner.value_or(state.call.owner), slot,
-                             state.started, std::move(granted.unconfirmed)});
+  return WaitResult(HeldLock{.owner = granted.owner.value_or(state.call.owner),
+                             .token = granted.token,
+                             .limit = state.call.limit,
+                             .min_hold = state.call.min_hold,
+                             .slot = slot,
+                             .granted_at = sent_at,
+                             .asked_at = state.started,
+                             .unconfirmed = std::move(granted.unconfirmed)});
 }
 
 // The grant may be lost, and the new master may grant the lock to another owner. So the same owner
@@ -205,10 +201,14 @@ std::optional<Result<WaitResult>> WaitLoop::await_failover(WaitState& state, Err
   return std::nullopt;
 }
 
-// Cancels, because an earlier request that arrives late would be granted a lock that no run uses.
-Result<WaitResult> WaitLoop::refused(const WaitState& state, WaitResult why) {
-  if (state.lost_reply) return cancel_and_return(state, std::move(why));
-  return why;
+// Cancels if an earlier request may arrive late, because it would be granted a lock that no run
+// uses. An owner that has ended is granted nothing. But its revoked grant counts as held until it
+// confirms: otherwise the next waiter waits until the grant expires.
+Result<WaitResult> WaitLoop::refused(const WaitState& state, Refused why) {
+  const auto* ended = std::get_if<OwnerEnded>(&why);
+  const bool cancels = ended != nullptr ? ended->ending == OwnerEnd::forced : state.lost_reply;
+  if (cancels) return cancel_and_return(state, WaitResult(std::move(why)));
+  return WaitResult(std::move(why));
 }
 
 // Returns nullopt if the waiter has to ask again.

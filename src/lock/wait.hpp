@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lock/failures.hpp"
+#include "lock/held_lock.hpp"
 #include "lock/poller.hpp"
 #include "lock/timing.hpp"
 
@@ -26,14 +27,6 @@ struct WaitLimits {
                         Answered reached) const;
 };
 
-struct Acquired {
-  Token token;
-  TimePoint sent_at;     // before the granted request: the lease counts from here
-  Owner owner;           // the holder: the caller's owner id, or that of the try which won
-  uint64_t slot = 0;     // as granted
-  TimePoint asked_at{};  // when the acquisition began
-  std::optional<Error> unconfirmed{};  // as in Granted
-};
 struct TimedOut {
   std::optional<Obstacle>
       obstacle;  // as the last answer described it, adjusted to the present time
@@ -41,8 +34,7 @@ struct TimedOut {
   Ticket ticket{};                    // with which another owner gets this position
 };
 struct Interrupted {};
-using WaitResult = std::variant<Acquired, Busy, TimedOut, OwnerEnded, Interrupted, AlreadyDone,
-                                FailedTooOften, Superseded>;
+using WaitResult = std::variant<HeldLock, Refused, TimedOut, Interrupted>;
 
 class WaitObserver {
  public:
@@ -67,10 +59,10 @@ class WaitObserver {
 };
 
 // Acquires the lock: asks, waits for the wake at the server, asks again, and keeps its position in
-// the queue over reconnects. Unless it returns Acquired, it has cancelled what it had, as far as a
-// server answered in the rest of the wait, or in half a second: after a timeout, an interrupt or an
-// error nothing stays in the queue. A grant that a failover in progress may lose does not count as
-// a grant.
+// the queue over reconnects. Unless it returns a HeldLock, it has cancelled what it had, as far as
+// a server answered in the rest of the wait, or in half a second: after a timeout, an interrupt or
+// an error nothing stays in the queue. A grant that a failover in progress may lose does not count
+// as a grant.
 class WaitLoop {
  public:
   WaitLoop(LockStore& store, Poller& poller, util::Random& random, WaitObserver& observer)
@@ -133,7 +125,7 @@ class WaitLoop {
   std::optional<Result<WaitResult>> pause_before_retry(WaitState& state, TimePoint until,
                                                        Millis pause);
   std::optional<Result<WaitResult>> recover(WaitState& state, Error error);
-  Result<WaitResult> refused(const WaitState& state, WaitResult why);
+  Result<WaitResult> refused(const WaitState& state, Refused why);
   Result<WaitResult> time_out(const WaitState& state);
   Result<WaitResult> cancel_and_return(const WaitState& state, Result<WaitResult> result);
   PollResult drive_ticking(Request& request, TimePoint deadline);

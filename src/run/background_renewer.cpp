@@ -109,11 +109,11 @@ class BackgroundRenewerProcess {
     survives_ = lock::survived_outage(settings);
     SharedLease lease(settings, hand_off.granted_at, nullptr);
     Observer nobody;
-    const HeldLock held_lock{.owner = claim_.owner,
-                             .token = hand_off.token,
-                             .limit = claim_.limit,
-                             .min_hold = claim_.min_hold,
-                             .slot = hand_off.slot};
+    const lock::HeldLock held_lock{.owner = claim_.owner,
+                                   .token = hand_off.token,
+                                   .limit = claim_.limit,
+                                   .min_hold = claim_.min_hold,
+                                   .slot = hand_off.slot};
     auto renewer = Renewer::make(
         claim_, held_lock,
         {task_.make_server, nobody, lease, [&hand_off]() -> lock::InFlight<lock::GrantReach> {
@@ -320,7 +320,7 @@ Error BackgroundRenewer::gone() const {
           "the background process that renews the lock did not start, or was killed"};
 }
 
-Status BackgroundRenewer::hand_off(const HeldLock& held_lock, lock::GrantReach reach) {
+Status BackgroundRenewer::hand_off(const lock::HeldLock& held_lock, lock::GrantReach reach) {
   HandOff all{held_lock.token, held_lock.slot, held_lock.granted_at, reach, {}};
   const lock::Owner& owner = held_lock.owner;
   std::copy_n(owner.text().begin(), std::min(owner.text().size(), all.owner.size()),

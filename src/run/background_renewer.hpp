@@ -7,8 +7,8 @@
 #include <string>
 #include <variant>
 
+#include "lock/held_lock.hpp"
 #include "lock/inspector.hpp"
-#include "run/held_lock.hpp"
 #include "run/run_end.hpp"
 #include "run/signals.hpp"
 #include "util/fd.hpp"
@@ -58,7 +58,7 @@ class BackgroundRenewer {
 
   // Hands the lock over: the renewer renews it from now on. Returns gone() if the renewer cannot;
   // then it does not keep the lock.
-  Status hand_off(const HeldLock& held_lock, lock::GrantReach reach);
+  Status hand_off(const lock::HeldLock& held_lock, lock::GrantReach reach);
   // Call once the caller knows the owner id. Otherwise the renewer releases the lock when this
   // object, or this process, is gone.
   void keep();

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "lock/held_lock.hpp"
 #include "lock/lease.hpp"
 #include "lock/wait.hpp"
-#include "run/held_lock.hpp"
 
 // What a run is to do.
 namespace rlock::run {
@@ -25,7 +25,7 @@ enum class ReleaseAfter { command, descendants };
 
 // An outer run that, according to the environment, holds the lock.
 struct OuterRun {
-  HeldLock held_lock;
+  lock::HeldLock held_lock;
   // Whether to restore a lease that the server has lost: only while that run lives, because an old
   // token must not come back.
   bool may_restore = false;
@@ -39,7 +39,7 @@ struct Plan {
   std::vector<std::string> argv;  // the command, executed directly: argv[0] is looked up in PATH
   // Returns the entries to add to the command's inherited environment: `NAME=value`; `NAME` without
   // a value removes the variable. The names are the same for each lock.
-  std::function<std::vector<std::string>(const HeldLock&)> environment;
+  std::function<std::vector<std::string>(const lock::HeldLock&)> environment;
   // The claim's record while processes that rlock cannot stop keep the lock; null: unchanged.
   std::function<std::string(const std::string& why)> record_ending{};
   // Tried in turn: if one of them holds the lock, this run enters it and does not wait.

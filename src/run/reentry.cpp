@@ -13,16 +13,17 @@
 namespace rlock::run {
 namespace {
 
-HeldLock entry_in(const Plan& plan, const OuterRun& outer) {
+lock::HeldLock entry_in(const Plan& plan, const OuterRun& outer) {
   util::SystemRandom random;
-  HeldLock held_lock = outer.held_lock;
+  lock::HeldLock held_lock = outer.held_lock;
   held_lock.entry = lock::Entry::fresh(random);
   held_lock.min_hold = std::max(held_lock.min_hold, plan.claim.min_hold);
   return held_lock;
 }
 
 // The request has no end of the lease, because only the outer run knows it.
-lock::RenewCall enter_call(const Plan& plan, const OuterRun& outer, const HeldLock& held_lock) {
+lock::RenewCall enter_call(const Plan& plan, const OuterRun& outer,
+                           const lock::HeldLock& held_lock) {
   lock::RenewCall call = renew_call(plan.claim, held_lock, std::nullopt);
   if (!outer.may_restore) call.restore.reset();
   // A mode narrower than the held one can only be refused, and the request must not restore the
@@ -47,7 +48,7 @@ Error keep_answered(const Error& before, Error error) {
   return error;
 }
 
-EnterResult read_reply(lock::RenewReply& reply, const HeldLock& entered) {
+EnterResult read_reply(lock::RenewReply& reply, const lock::HeldLock& entered) {
   if (std::holds_alternative<lock::Upgrade>(reply)) return lock::Upgrade{};
   if (auto* lost = std::get_if<lock::Lost>(&reply)) return std::move(*lost);
   return entered;
@@ -83,7 +84,7 @@ struct EntryTries {
 Result<EnterResult> request_entry(const Plan& plan, const OuterRun& outer, lock::LockStore& store,
                                   EntryTries& tries) {
   lock::Poller& poller = tries.poller;
-  HeldLock held_lock = entry_in(plan, outer);
+  lock::HeldLock held_lock = entry_in(plan, outer);
   const lock::RenewCall call = enter_call(plan, outer, held_lock);
   Error transient_error = no_answer(plan, store);
   while (true) {
@@ -163,7 +164,7 @@ Result<EnterResult> await_restore(const Plan& plan, const OuterRun& outer, lock:
 
 }  // namespace
 
-void leave_outer_run(const Plan& plan, const HeldLock& held_lock, lock::LockStore& store,
+void leave_outer_run(const Plan& plan, const lock::HeldLock& held_lock, lock::LockStore& store,
                      lock::Poller& poller) {
   auto request = store.release({plan.claim.name, held_lock.owner, held_lock.entry});
   poller.drive(*request, poller.now() + timing::kEntryReleaseTime, lock::Interruptible::no);

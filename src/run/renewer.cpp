@@ -106,7 +106,8 @@ TimePoint due(const Flight& flight) {
 
 }  // namespace
 
-Result<std::unique_ptr<Renewer>> Renewer::make(const lock::Claim& claim, const HeldLock& held_lock,
+Result<std::unique_ptr<Renewer>> Renewer::make(const lock::Claim& claim,
+                                               const lock::HeldLock& held_lock,
                                                const Dependencies& deps) {
   std::unique_ptr<Renewer> renewer(new Renewer(claim, held_lock, deps));
   renewer->notify_fd_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));

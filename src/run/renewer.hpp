@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "lock/held_lock.hpp"
 #include "lock/lease.hpp"
 #include "lock/store.hpp"
-#include "run/held_lock.hpp"
 #include "run/observer.hpp"
 #include "run/shared_state.hpp"
 #include "util/fd.hpp"
@@ -77,7 +77,8 @@ class Renewer {
 
   // ErrorKind::system if its descriptors are not available; they are made before the command
   // starts.
-  static Result<std::unique_ptr<Renewer>> make(const lock::Claim& claim, const HeldLock& held_lock,
+  static Result<std::unique_ptr<Renewer>> make(const lock::Claim& claim,
+                                               const lock::HeldLock& held_lock,
                                                const Dependencies& deps);
   Renewer(const Renewer&) = delete;
   Renewer& operator=(const Renewer&) = delete;
@@ -112,7 +113,7 @@ class Renewer {
     TimePoint next = TimePoint::max();  // when the next attempt is due
   };
 
-  Renewer(const lock::Claim& claim, const HeldLock& held_lock, const Dependencies& deps)
+  Renewer(const lock::Claim& claim, const lock::HeldLock& held_lock, const Dependencies& deps)
       : claim_(claim), held_lock_(held_lock), deps_(deps) {}
   static void* thread_main(void* self);
   void loop();
@@ -131,7 +132,7 @@ class Renewer {
 
   lock::Claim claim_;
   bool record_changed_ = false;  // since the grant
-  const HeldLock held_lock_;
+  const lock::HeldLock held_lock_;
   Dependencies deps_;
   util::Fd notify_fd_;  // signals a stop, or a new record
   std::atomic<bool> stopping_{false};

@@ -25,12 +25,12 @@ lock::LeaseMonitor::Settings lease_settings(Millis ttl, uint64_t replicas, Milli
   return {ttl, kill_after, watchdog, gap};
 }
 
-lock::LeaseMonitor::Settings lease_settings(const Plan& plan, const HeldLock& held_lock) {
+lock::LeaseMonitor::Settings lease_settings(const Plan& plan, const lock::HeldLock& held_lock) {
   return lease_settings(held_lock.lease(plan.claim.ttl), plan.claim.replicas, plan.kill_after,
                         plan.watchdog);
 }
 
-lock::RenewCall renew_call(const lock::Claim& claim, const HeldLock& held_lock,
+lock::RenewCall renew_call(const lock::Claim& claim, const lock::HeldLock& held_lock,
                            std::optional<TimePoint> lease_end) {
   lock::RenewCall call{claim, held_lock.entry,
                        lock::Restore{held_lock.token, held_lock.slot, lease_end}};
@@ -46,7 +46,7 @@ lock::RenewCall renew_call(const lock::Claim& claim, const HeldLock& held_lock,
   return call;
 }
 
-Confirmed await_replicas(const Plan& plan, const HeldLock& held_lock, Error unconfirmed,
+Confirmed await_replicas(const Plan& plan, const lock::HeldLock& held_lock, Error unconfirmed,
                          lock::LockStore& store, lock::Poller& poller) {
   const bool endless = plan.limits.deadline == TimePoint::max();
   TimePoint until = endless ? poller.now() + plan.limits.outage : plan.limits.deadline;
@@ -83,7 +83,7 @@ Confirmed await_replicas(const Plan& plan, const HeldLock& held_lock, Error unco
   return unconfirmed;
 }
 
-std::variant<TimePoint, LeaseEnd> fresh_lease(const Plan& plan, const HeldLock& held_lock,
+std::variant<TimePoint, LeaseEnd> fresh_lease(const Plan& plan, const lock::HeldLock& held_lock,
                                               lock::LockStore& store, lock::Poller& poller) {
   lock::LeaseMonitor monitor(lease_settings(plan, held_lock), held_lock.granted_at, poller.now());
   const Nanos left = monitor.deadline() - poller.now();

@@ -37,14 +37,15 @@ std::optional<LeaseEnd> loss_at_release(const lock::ReleaseReply& reply) {
 
 // If an operator breaks the lock, the outermost run stops everything inside with a signal, which
 // may arrive before the news of the break.
-bool ended_by_outer_run(const HeldLock& held_lock, const RunEnd& end) {
+bool ended_by_outer_run(const lock::HeldLock& held_lock, const RunEnd& end) {
   return held_lock.nested() && end.lost && end.lost->reported &&
          end.lost->reported->how == lock::LostHow::forced &&
          std::holds_alternative<Signaled>(end.end);
 }
 
 // Adds the result of the release.
-void complete(RunEnd& end, const HeldLock& held_lock, const Result<lock::ReleaseReply>& released) {
+void complete(RunEnd& end, const lock::HeldLock& held_lock,
+              const Result<lock::ReleaseReply>& released) {
   if (!released) end.unreleased = released.error();
   // No run ends the entry of another: a nested run may be on another host.
   if (released && end.left_nothing && !held_lock.nested()) end.kept_for = released->left;
@@ -82,7 +83,8 @@ bool succeeded(const RunEnd& end) {
 }
 
 // nullopt for a run that did nothing, and inside an outer run, which reports for itself.
-std::optional<lock::OnceResult> once_result(const RunContext& context, const HeldLock& held_lock,
+std::optional<lock::OnceResult> once_result(const RunContext& context,
+                                            const lock::HeldLock& held_lock,
                                             const Result<RunEnd>& end) {
   const auto& once = context.plan.claim.once;
   if (!once || held_lock.nested() || !end || !end->started) return std::nullopt;
@@ -98,7 +100,7 @@ Nanos release_time(const lock::ReleaseCall& call, Nanos left) {
                    : std::clamp<Nanos>(left, timing::kShortestRelease, timing::kLongestRelease);
 }
 
-Result<lock::ReleaseReply> release(const RunContext& context, const HeldLock& held_lock,
+Result<lock::ReleaseReply> release(const RunContext& context, const lock::HeldLock& held_lock,
                                    const Result<RunEnd>& end, TimePoint deadline) {
   const bool used = end && end->started;
   lock::ReleaseCall call{context.plan.claim.name,
@@ -133,7 +135,8 @@ Result<lock::ReleaseReply> release(const RunContext& context, const HeldLock& he
 }
 
 // Whether a success that should be recorded was recorded.
-Recording recording_of(const RunContext& context, const HeldLock& held_lock, const RunEnd& end,
+Recording recording_of(const RunContext& context, const lock::HeldLock& held_lock,
+                       const RunEnd& end,
                        const std::optional<Result<lock::ReleaseReply>>& released) {
   const auto* exited = std::get_if<Exited>(&end.end);
   const bool ended_well = end.started && exited != nullptr && exited->code == 0;
@@ -200,7 +203,7 @@ void report_leftovers(const RunContext& context, const RunEnd& end) {
 // Runs guard, command and renewal, and then releases the lock. It releases the lock on every way
 // out, unless processes of the command are left that rlock could not stop: then the lock lasts as
 // long as its lease. `guard`: a guard that was forked before the grant, or null.
-RunOutcome run_held(const RunContext& context, const HeldLock& held_lock,
+RunOutcome run_held(const RunContext& context, const lock::HeldLock& held_lock,
                     std::unique_ptr<Guard> guard) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   // If a lost lease is to be ignored, the guard reacts only to the death of rlock.
@@ -263,12 +266,8 @@ bool readable(int fd) {
 
 // The outcome of a wait that neither acquired the lock nor was interrupted.
 RunOutcome not_acquired(lock::WaitResult result) {
-  return std::visit(
-      [](auto& why) -> RunOutcome {
-        if constexpr (std::is_constructible_v<RunOutcome, decltype(why)>) return std::move(why);
-        return WaitSignaled{};
-      },
-      result);
+  if (auto* late = std::get_if<lock::TimedOut>(&result)) return std::move(*late);
+  return std::get<lock::Refused>(std::move(result));
 }
 
 RunOutcome without_replicas(Confirmed why) {
@@ -285,7 +284,7 @@ std::optional<Acquisition> enter_held_lock(const Plan& plan, const Connections& 
   if (std::holds_alternative<lock::Lost>(*result)) return std::nullopt;
   if (auto* upgrade = std::get_if<lock::Upgrade>(&*result)) return RunOutcome(*upgrade);
   int signal = signals.next_number();
-  auto* entered = std::get_if<HeldLock>(&*result);
+  auto* entered = std::get_if<lock::HeldLock>(&*result);
   if (signal != 0 && entered != nullptr) leave_outer_run(plan, *entered, connections.store, poller);
   if (signal != 0 || entered == nullptr) return RunOutcome(WaitSignaled{signal});
   if (plan.claim.once) {
@@ -307,26 +306,23 @@ Acquisition acquire_with(EarlyGuard* early, const Plan& plan, lock::LockStore& s
   lock::WaitLoop wait(store, poller, random, events);
   auto waited = wait.acquire(plan.claim, plan.limits);
   if (!waited) return RunOutcome(std::move(waited).error());
-  auto* acquired = std::get_if<lock::Acquired>(&*waited);
   if (std::holds_alternative<lock::Interrupted>(*waited)) {
     return RunOutcome(WaitSignaled{signals.next_number()});
   }
+  auto* acquired = std::get_if<lock::HeldLock>(&*waited);
   if (acquired == nullptr) return not_acquired(std::move(*waited));
+  lock::HeldLock held_lock = std::move(*acquired);
   auto cancel_grant = [&](int signal, RunOutcome why) {
     events.not_granted();
     // If no server answers, the lease expires by itself, and nothing has run under it.
-    [[maybe_unused]] auto cancel_reply = wait.cancel({plan.claim.name, acquired->owner},
+    [[maybe_unused]] auto cancel_reply = wait.cancel({plan.claim.name, held_lock.owner},
                                                      poller.now() + timing::kUnusedGrantCancelTime);
     const bool unwanted = signal != 0 || readable(call_off);
     return unwanted ? RunOutcome(WaitSignaled{signal}) : std::move(why);
   };
-  HeldLock held_lock = held_lock_of(plan.claim, *acquired);
-  if (acquired->unconfirmed) {
-    if (plan.claim.queueing == lock::Queueing::wait) {
-      observer.awaiting_replicas(*acquired->unconfirmed);
-    }
-    auto confirmed =
-        await_replicas(plan, held_lock, *std::move(acquired->unconfirmed), store, poller);
+  if (auto why = std::exchange(held_lock.unconfirmed, std::nullopt)) {
+    if (plan.claim.queueing == lock::Queueing::wait) observer.awaiting_replicas(*why);
+    auto confirmed = await_replicas(plan, held_lock, *std::move(why), store, poller);
     const auto* sent_at = std::get_if<TimePoint>(&confirmed);
     if (sent_at == nullptr) {
       return cancel_grant(signals.next_number(), without_replicas(std::move(confirmed)));
@@ -362,7 +358,7 @@ RunOutcome hold_and_run(const Plan& plan, const Connections& connections, Observ
   if (!plan.outer_runs.empty()) {
     if (auto inside = enter_held_lock(plan, connections, observer, signals)) {
       if (auto* without = std::get_if<RunOutcome>(&*inside)) return std::move(*without);
-      return run_held(context, std::get<HeldLock>(*inside), nullptr);
+      return run_held(context, std::get<lock::HeldLock>(*inside), nullptr);
     }
   }
   EarlyGuard early(context);
@@ -370,7 +366,7 @@ RunOutcome hold_and_run(const Plan& plan, const Connections& connections, Observ
   if (plan.contain != Contain::no) TRY_STATUS(early.fork());
   auto acquired = acquire_with(&early, plan, connections.store, observer, signals, -1);
   if (auto* without = std::get_if<RunOutcome>(&acquired)) return std::move(*without);
-  return run_held(context, std::get<HeldLock>(acquired), early.take());
+  return run_held(context, std::get<lock::HeldLock>(acquired), early.take());
 }
 
 }  // namespace rlock::run

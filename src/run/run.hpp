@@ -31,7 +31,7 @@ struct RunContext {
 RunOutcome hold_and_run(const Plan& plan, const Connections& connections, Observer& observer,
                         Signals& signals);
 
-using Acquisition = std::variant<HeldLock, RunOutcome>;
+using Acquisition = std::variant<lock::HeldLock, RunOutcome>;
 
 // Waits for plan.claim within plan.limits. Returns the lock, with at least half of its lease left,
 // or the result of the wait; then everything was cancelled as far as a server answered. If the

@@ -30,16 +30,20 @@ constexpr EndRow kEnds[] = {
 
 static_assert(util::rows_in_order<RunCause::error>(kEnds, &EndRow::cause));
 
-// The compiler rejects an alternative of RunOutcome without a cause.
-struct CauseOf {
-  RunCause operator()(const RunEnd& end) const { return cause_of(end); }
+// The compiler rejects an alternative of lock::Refused or of RunOutcome without a cause.
+struct CauseOfRefusal {
   RunCause operator()(const lock::Busy&) const { return RunCause::busy; }
-  RunCause operator()(const lock::TimedOut&) const { return RunCause::timed_out; }
   RunCause operator()(const lock::OwnerEnded&) const { return RunCause::removed; }
-  RunCause operator()(const lock::Upgrade&) const { return RunCause::upgrade; }
   RunCause operator()(const lock::AlreadyDone&) const { return RunCause::done; }
   RunCause operator()(const lock::FailedTooOften&) const { return RunCause::failures; }
   RunCause operator()(const lock::Superseded&) const { return RunCause::superseded; }
+};
+
+struct CauseOf {
+  RunCause operator()(const RunEnd& end) const { return cause_of(end); }
+  RunCause operator()(const lock::Refused& why) const { return std::visit(CauseOfRefusal{}, why); }
+  RunCause operator()(const lock::TimedOut&) const { return RunCause::timed_out; }
+  RunCause operator()(const lock::Upgrade&) const { return RunCause::upgrade; }
   RunCause operator()(const WaitSignaled&) const { return RunCause::signal; }
   RunCause operator()(const Error& error) const {
     return error.kind == ErrorKind::unavailable ? RunCause::unreachable : RunCause::error;

@@ -81,8 +81,7 @@ struct WaitSignaled {
 // The types of `lock` mean that the lock was not acquired. Upgrade: an outer run holds it in a
 // wider mode, so waiting for it would never end.
 using RunOutcome =
-    std::variant<RunEnd, lock::Busy, lock::TimedOut, lock::OwnerEnded, lock::Upgrade,
-                 lock::AlreadyDone, lock::FailedTooOften, lock::Superseded, WaitSignaled, Error>;
+    std::variant<RunEnd, lock::Refused, lock::TimedOut, lock::Upgrade, WaitSignaled, Error>;
 
 // Why a run ends.
 enum class RunCause {

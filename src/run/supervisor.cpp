@@ -50,7 +50,7 @@ std::string describe(const CommandEnd& end) {
 // Watches the command, its guard and the renewal thread.
 class Supervisor {
  public:
-  Supervisor(const RunContext& context, const HeldLock& held_lock, SharedLease& lease,
+  Supervisor(const RunContext& context, const lock::HeldLock& held_lock, SharedLease& lease,
              Renewer& renewer, std::unique_ptr<Guard>& guard)
       : context_(context),
         plan_(context.plan),
@@ -486,7 +486,7 @@ class Supervisor {
 
   const RunContext& context_;
   const Plan& plan_;
-  const HeldLock& held_lock_;
+  const lock::HeldLock& held_lock_;
   SharedState& state_;
   SharedLease& lease_;
   Renewer& renewer_;
@@ -516,8 +516,8 @@ class Supervisor {
 
 }  // namespace
 
-Result<RunEnd> supervise(const RunContext& context, const HeldLock& held_lock, SharedLease& lease,
-                         std::unique_ptr<Guard>& guard) {
+Result<RunEnd> supervise(const RunContext& context, const lock::HeldLock& held_lock,
+                         SharedLease& lease, std::unique_ptr<Guard>& guard) {
   auto complete = [&] { return context.connections.store.complete_grant(); };
   TRY(auto renewer,
       Renewer::make(context.plan.claim, held_lock,

@@ -15,7 +15,7 @@ namespace rlock::run {
 // grant, or null; afterwards the guard of the command. Its work is done then, so the caller need
 // not wait for its exit. ErrorKind::system if the kernel refuses a process or a descriptor; then
 // the command has not run.
-Result<RunEnd> supervise(const RunContext& context, const HeldLock& held_lock, SharedLease& lease,
-                         std::unique_ptr<Guard>& guard);
+Result<RunEnd> supervise(const RunContext& context, const lock::HeldLock& held_lock,
+                         SharedLease& lease, std::unique_ptr<Guard>& guard);
 
 }  // namespace rlock::run

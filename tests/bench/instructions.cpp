@@ -340,7 +340,7 @@ class Bench {
     count("run with --once, done before", [&] {
       Run late = run("done");
       late.call.once = release;
-      need(std::holds_alternative<lock::AlreadyDone>(late.asks()), "the work is done");
+      need(lock::refusal_in<lock::AlreadyDone>(late.asks()), "the work is done");
     });
     Run holder = run("renewed");
     holder.is_granted();

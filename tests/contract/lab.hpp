@@ -185,7 +185,12 @@ void need(bool holds, const std::string& what);
 
 template <class T, class Variant>
 const T& as(const Variant& reply, const std::string& what) {
-  const T* value = std::get_if<T>(&reply);
+  const T* value = nullptr;
+  if constexpr (std::is_constructible_v<lock::Refused, T>) {
+    value = lock::refusal_in<T>(reply);
+  } else {
+    value = std::get_if<T>(&reply);
+  }
   if (value == nullptr) throw Broken(what);
   return *value;
 }

@@ -56,8 +56,8 @@ void show_acquire(const redisReply& reply) {
     check_human_text(cli::waiting_text(some_name(), *queued, Millis(1)));
     check_obstacle(queued->obstacle);
   }
-  if (const auto* busy = std::get_if<lock::Busy>(&*answer)) check_obstacle(busy->obstacle);
-  if (const auto* gone = std::get_if<lock::OwnerEnded>(&*answer))
+  if (const auto* busy = lock::refusal_in<lock::Busy>(*answer)) check_obstacle(busy->obstacle);
+  if (const auto* gone = lock::refusal_in<lock::OwnerEnded>(*answer))
     check_human_text(cli::note_text(gone->note));
 }
 

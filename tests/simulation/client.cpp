@@ -78,13 +78,13 @@ void Client::main() {
   lock::WaitLoop wait(*store, poller, process_->chance(), *this);
   auto waited = wait_for_lock(plan, wait, poller);
   if (process_->dead() || !waited) return;
-  auto* acquired = std::get_if<lock::Acquired>(&*waited);
+  auto* acquired = std::get_if<lock::HeldLock>(&*waited);
   if (acquired == nullptr) return note_refusal(*waited);
-  ledger_.granted(number_, acquired->token.value);
-  plan.claim.owner = acquired->owner;
-  run::HeldLock held = run::held_lock_of(plan.claim, *acquired);
-  if (acquired->unconfirmed && !breaks(ClientRule::starts_when_confirmed) &&
-      !await_replicas(plan, *acquired, held, *store, poller)) {
+  lock::HeldLock held = std::move(*acquired);
+  ledger_.granted(number_, held.token.value);
+  plan.claim.owner = held.owner;
+  if (held.unconfirmed && !breaks(ClientRule::starts_when_confirmed) &&
+      !await_replicas(plan, held, *store, poller)) {
     if (process_->dead()) return;
     ledger_.note_mishap(number_);
     (void)wait.cancel({plan.claim.name, plan.claim.owner},
@@ -123,10 +123,9 @@ Result<lock::WaitResult> Client::wait_for_lock(run::Plan& plan, lock::WaitLoop& 
 }
 
 // As acquire_lock() of src/run/run.cpp does it: whether something may run.
-bool Client::await_replicas(const run::Plan& plan, const lock::Acquired& acquired,
-                            run::HeldLock& held, lock::LockStore& store,
+bool Client::await_replicas(const run::Plan& plan, lock::HeldLock& held, lock::LockStore& store,
                             lock::Poller& poller) const {
-  const auto confirmed = run::await_replicas(plan, held, *acquired.unconfirmed, store, poller);
+  const auto confirmed = run::await_replicas(plan, held, *held.unconfirmed, store, poller);
   const auto* sent_at = std::get_if<TimePoint>(&confirmed);
   if (sent_at == nullptr || process_->dead()) return false;
   held.granted_at = *sent_at;
@@ -134,18 +133,18 @@ bool Client::await_replicas(const run::Plan& plan, const lock::Acquired& acquire
 }
 
 void Client::note_refusal(const lock::WaitResult& result) {
-  if (const auto* done = std::get_if<lock::AlreadyDone>(&result)) {
+  if (const auto* done = lock::refusal_in<lock::AlreadyDone>(result)) {
     ledger_.found_done(number_, done->token.value);
-  } else if (const auto* failed = std::get_if<lock::FailedTooOften>(&result)) {
+  } else if (const auto* failed = lock::refusal_in<lock::FailedTooOften>(result)) {
     ledger_.failed_too_often(number_, failed->times);
-  } else if (const auto* superseded = std::get_if<lock::Superseded>(&result)) {
+  } else if (const auto* superseded = lock::refusal_in<lock::Superseded>(result)) {
     ledger_.superseded(number_, std::stoul(superseded->record.substr(4)));
-  } else if (const auto* ended = std::get_if<lock::OwnerEnded>(&result)) {
+  } else if (const auto* ended = lock::refusal_in<lock::OwnerEnded>(result)) {
     if (ended->ending == lock::OwnerEnd::forced) ledger_.note_mishap(number_);
   }
 }
 
-void Client::hold(run::Plan& plan, lock::LockStore& store, const run::HeldLock& held) {
+void Client::hold(run::Plan& plan, lock::LockStore& store, const lock::HeldLock& held) {
   guard_ = std::make_unique<run::SharedState>();
   auto settings =
       run::lease_settings(plan.claim.ttl, plan.claim.replicas, plan.kill_after, plan.watchdog);
@@ -198,7 +197,7 @@ void Client::supervise(const run::SharedLease& lease, run::Renewer& renewer,
 
 // As src/run/run.cpp does it: a success is recorded as long as the lease lasts.
 void Client::release(const run::Plan& plan, lock::LockStore& store, const run::SharedLease& lease,
-                     const run::HeldLock& held) {
+                     const lock::HeldLock& held) {
   const TimePoint now = BootClock::now();
   lock::ReleaseCall call{plan.claim.name, plan.claim.owner};
   call.replicas = plan.claim.replicas;

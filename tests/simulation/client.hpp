@@ -40,13 +40,13 @@ class Client : public run::Observer, public std::enable_shared_from_this<Client>
   std::optional<lock::Once> once() const;
   Result<lock::WaitResult> wait_for_lock(run::Plan& plan, lock::WaitLoop& wait,
                                          lock::Poller& poller);
-  bool await_replicas(const run::Plan& plan, const lock::Acquired& acquired, run::HeldLock& held,
-                      lock::LockStore& store, lock::Poller& poller) const;
+  bool await_replicas(const run::Plan& plan, lock::HeldLock& held, lock::LockStore& store,
+                      lock::Poller& poller) const;
   void note_refusal(const lock::WaitResult& result);
-  void hold(run::Plan& plan, lock::LockStore& store, const run::HeldLock& held);
+  void hold(run::Plan& plan, lock::LockStore& store, const lock::HeldLock& held);
   void supervise(const run::SharedLease& lease, run::Renewer& renewer, const run::Plan& plan);
   void release(const run::Plan& plan, lock::LockStore& store, const run::SharedLease& lease,
-               const run::HeldLock& held);
+               const lock::HeldLock& held);
 
   // ---- the command and its guard ----
   void start_command();

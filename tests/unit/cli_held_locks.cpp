@@ -11,14 +11,14 @@ namespace {
 
 const LockAddress kAddress{"db1:6379/2", "rlock:", "a,b;c%\xC3\xA9 d"};
 
-run::HeldLock fresh_lock(lock::Limit limit = lock::Limit::exclusive()) {
+lock::HeldLock fresh_lock(lock::Limit limit = lock::Limit::exclusive()) {
   util::SystemRandom random;
   return {lock::Owner::fresh(random), lock::Token{1'795'233'967'434'283}, limit, Millis(60'000)};
 }
 
-run::HeldLock nested(const run::HeldLock& outer) {
+lock::HeldLock nested(const lock::HeldLock& outer) {
   util::SystemRandom random;
-  run::HeldLock held_lock = outer;
+  lock::HeldLock held_lock = outer;
   held_lock.entry = lock::Entry::fresh(random);
   return held_lock;
 }
@@ -28,7 +28,7 @@ const HolderProcess kProcess{4711, TimePoint(Millis(86'400'123)), Millis(30'000)
 // As the command of a run under `held_lock` inherits them.
 std::vector<HeldRecord> inherited_records(const std::vector<HeldRecord>& outer,
                                           const LockAddress& address,
-                                          const run::HeldLock& held_lock,
+                                          const lock::HeldLock& held_lock,
                                           const HolderProcess& process = kProcess) {
   return decode_held(encode_held(records_for_command(outer, {address, held_lock, process})));
 }
@@ -43,7 +43,7 @@ std::vector<lock::Owner> owners(const std::vector<HeldRecord>& records) {
 
 TEST_CASE("a record is read as it was written, whatever bytes the names contain") {
   for (auto limit : {lock::Limit::exclusive(), lock::Limit::slots(7), lock::Limit::shared()}) {
-    const run::HeldLock held_lock = fresh_lock(limit);
+    const lock::HeldLock held_lock = fresh_lock(limit);
     auto records = inherited_records({}, kAddress, held_lock);
     REQUIRE(records.size() == 1);
     auto found = find_outer_locks(records, kAddress);
@@ -61,7 +61,7 @@ TEST_CASE("a record is read as it was written, whatever bytes the names contain"
 }
 
 TEST_CASE("a record has the slot of a lock with slots, and no other one has a field for it") {
-  run::HeldLock held_lock = fresh_lock(lock::Limit::slots(7));
+  lock::HeldLock held_lock = fresh_lock(lock::Limit::slots(7));
   const std::string without = encode_held({{kAddress, held_lock, kProcess}});
   held_lock.slot = 3;
   const std::string with = encode_held({{kAddress, held_lock, kProcess}});
@@ -88,10 +88,10 @@ TEST_CASE("only the same prefix and name can be the same lock, with any spelling
 
 TEST_CASE("A inside B inside A finds A again, the innermost lock first") {
   const LockAddress other{kAddress.server, kAddress.prefix, "other"};
-  const run::HeldLock outer = fresh_lock();
+  const lock::HeldLock outer = fresh_lock();
   auto records = inherited_records(inherited_records({}, kAddress, outer), other, fresh_lock());
   CHECK(owners(find_outer_locks(records, kAddress)) == std::vector{outer.owner});
-  const run::HeldLock second = fresh_lock();
+  const lock::HeldLock second = fresh_lock();
   records = inherited_records(records, kAddress, second);
   CHECK(records.size() == 3);
   CHECK(owners(find_outer_locks(records, kAddress)) == std::vector{second.owner, outer.owner});
@@ -99,8 +99,8 @@ TEST_CASE("A inside B inside A finds A again, the innermost lock first") {
 
 TEST_CASE("a server with the same spelling comes before nested ones with another") {
   const LockAddress alias{"db1.example:6379/2", kAddress.prefix, kAddress.name};
-  const run::HeldLock outer = fresh_lock();
-  const run::HeldLock elsewhere = fresh_lock();
+  const lock::HeldLock outer = fresh_lock();
+  const lock::HeldLock elsewhere = fresh_lock();
   auto records = inherited_records(inherited_records({}, kAddress, outer), alias, elsewhere);
   CHECK(owners(find_outer_locks(records, kAddress)) == std::vector{outer.owner, elsewhere.owner});
   CHECK(owners(find_outer_locks(records, alias)) == std::vector{elsewhere.owner, outer.owner});
@@ -108,8 +108,8 @@ TEST_CASE("a server with the same spelling comes before nested ones with another
 
 TEST_CASE("a lock entered under another spelling is found under both, each owner once") {
   const LockAddress alias{"db1.example:6379/2", kAddress.prefix, kAddress.name};
-  const run::HeldLock outer = fresh_lock();
-  const run::HeldLock inner = nested(outer);
+  const lock::HeldLock outer = fresh_lock();
+  const lock::HeldLock inner = nested(outer);
   const HolderProcess inside{4712, kProcess.at + Millis(5), Millis(10'000)};
   auto records = inherited_records(inherited_records({}, kAddress, outer), alias, inner, inside);
   for (const LockAddress& address : {kAddress, alias}) {
@@ -122,7 +122,7 @@ TEST_CASE("a lock entered under another spelling is found under both, each owner
 }
 
 TEST_CASE("a nested run leaves one record, however deep, with the pid of the innermost run") {
-  const run::HeldLock outer = fresh_lock();
+  const lock::HeldLock outer = fresh_lock();
   auto records = inherited_records({}, kAddress, outer);
   for (pid_t pid : {4712, 4713}) {
     records = inherited_records(records, kAddress, nested(outer), {pid, kProcess.at, Millis(0)});
@@ -133,7 +133,7 @@ TEST_CASE("a nested run leaves one record, however deep, with the pid of the inn
 }
 
 TEST_CASE("an entry that is not a record is skipped, and the others count") {
-  const run::HeldLock held_lock = fresh_lock();
+  const lock::HeldLock held_lock = fresh_lock();
   const std::string good = encode_held(records_for_command({}, {kAddress, held_lock, kProcess}));
   const std::string owner = held_lock.owner.text();
   const std::string process = ",1,1,1";

@@ -124,7 +124,7 @@ TEST_CASE("a server that comes back in time is asked about once a second until t
     return age < 50s ? Result<AcquireReply>(kRefused) : Result<AcquireReply>(Granted{{1}});
   });
   REQUIRE(result);
-  CHECK(std::holds_alternative<Acquired>(*result));
+  CHECK(std::holds_alternative<HeldLock>(*result));
   CHECK(outage.took() < 52s);
   CHECK(outage.store.asked.size() > 40);
   CHECK(outage.store.asked.size() < 75);

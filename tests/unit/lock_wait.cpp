@@ -85,8 +85,8 @@ TEST_CASE("each request says how long ago the first one was sent") {
   REQUIRE(result);
   CHECK(bench.store.asked.at(0).asked == 0ms);
   CHECK(bench.store.asked.at(1).asked == 3000ms);
-  CHECK(std::get<Acquired>(*result).asked_at == bench.start);
-  CHECK(std::get<Acquired>(*result).slot == 5);
+  CHECK(std::get<HeldLock>(*result).asked_at == bench.start);
+  CHECK(std::get<HeldLock>(*result).slot == 5);
 }
 
 TEST_CASE("a waiter blocks at the server, sends its ticket and is granted the lock") {
@@ -96,7 +96,7 @@ TEST_CASE("a waiter blocks at the server, sends its ticket and is granted the lo
   bench.answers(Granted{{42}});
   auto result = bench.run();
   REQUIRE(result);
-  CHECK(std::holds_alternative<Acquired>(*result));
+  CHECK(std::holds_alternative<HeldLock>(*result));
   CHECK(bench.store.slices == std::vector<Millis>{5000ms});
   CHECK(bench.store.asked.at(1).ticket == Ticket{7});
   CHECK(bench.watcher.queued_seen == 1);
@@ -204,7 +204,7 @@ TEST_CASE("a waiter that was removed before its claim confirms that") {
   bench.replies_to_cancel(CancelReply::not_found);
   auto result = bench.run();
   REQUIRE(result);
-  CHECK(std::get<OwnerEnded>(*result).note == "by whom");
+  CHECK(refusal_in<OwnerEnded>(*result)->note == "by whom");
   CHECK(bench.store.cancelled == 1);
 }
 
@@ -215,7 +215,7 @@ TEST_CASE("a server that is starting is asked again within the first contact's t
   bench.answers(Granted{{1}});
   auto result = bench.run();
   REQUIRE(result);
-  CHECK(std::holds_alternative<Acquired>(*result));
+  CHECK(std::holds_alternative<HeldLock>(*result));
 }
 
 TEST_CASE("a permanent error ends the acquisition, and what it took is released") {
@@ -259,11 +259,11 @@ TEST_CASE(
   bench.answers(Granted{{1}});
   auto repeated = bench.loop.acquire(call, {});
   REQUIRE(repeated);
-  CHECK(std::get<Acquired>(*repeated).unconfirmed);
+  CHECK(std::get<HeldLock>(*repeated).unconfirmed);
   bench.answers(Granted{{2}});
   auto first = bench.loop.acquire(call, {});
   REQUIRE(first);
-  CHECK_FALSE(std::get<Acquired>(*first).unconfirmed);
+  CHECK_FALSE(std::get<HeldLock>(*first).unconfirmed);
 }
 
 const Error kFailover{ErrorKind::unavailable, "a failover is in progress", Retry::later};
@@ -287,14 +287,14 @@ TEST_CASE(
   grants(bench, Done{});
   auto result = bench.run();
   REQUIRE(result);
-  CHECK(std::holds_alternative<Acquired>(*result));
+  CHECK(std::holds_alternative<HeldLock>(*result));
   const auto& asked = bench.store.asked;
   REQUIRE(asked.size() == rounds + 3);
   for (const AcquireCall& call : asked) CHECK(call.owner == asked.front().owner);
   CHECK(asked.back().ticket == Ticket{7});
   CHECK(bench.poller.now() - bench.start >= 60s);
   // Nobody else may run in a new lease of it: what counts is the last request.
-  CHECK(std::get<Acquired>(*result).sent_at == bench.store.asked_at.back());
+  CHECK(std::get<HeldLock>(*result).granted_at == bench.store.asked_at.back());
   CHECK(bench.store.cancelled == 0);
 }
 
@@ -343,14 +343,14 @@ TEST_CASE(
     grants(bench, Done{});
     auto result = bench.loop.acquire(call, {});
     REQUIRE(result);
-    CHECK(std::holds_alternative<Acquired>(*result));
+    CHECK(std::holds_alternative<HeldLock>(*result));
   }
   SUBCASE("busy: what the old master granted is cancelled") {
     bench.answers(Busy{});
     bench.replies_to_cancel(CancelReply::not_found);
     auto result = bench.loop.acquire(call, {});
     REQUIRE(result);
-    CHECK(std::holds_alternative<Busy>(*result));
+    CHECK(refusal_in<Busy>(*result));
     CHECK(bench.store.cancelled == 1);
   }
 }
@@ -434,7 +434,7 @@ TEST_CASE("a waiter waits for a failover that began before its first request") {
   bench.answers(Granted{{1}});
   auto result = bench.run();
   REQUIRE(result);
-  CHECK(std::holds_alternative<Acquired>(*result));
+  CHECK(std::holds_alternative<HeldLock>(*result));
   CHECK(bench.poller.now() - bench.start > 4s);
 }
 
@@ -516,7 +516,7 @@ TEST_CASE("a refusal is cancelled if the first request may still arrive") {
   bench.replies_to_cancel(CancelReply::not_found);
   auto result = bench.run();
   REQUIRE(result);
-  CHECK(std::get<Busy>(*result).waiters == 4);
+  CHECK(refusal_in<Busy>(*result)->waiters == 4);
   CHECK(bench.store.cancelled == 1);
 }
 

@@ -14,7 +14,7 @@ TEST_CASE("a renewal says what a restored lease has; a nested run knows that onl
   CHECK(outer.once == claim.once);
   CHECK((outer.supersede && outer.supersede->number == 7u));
   CHECK(outer.history_rows == 5u);
-  run::HeldLock inside{owner, {42}};
+  lock::HeldLock inside{owner, {42}};
   util::SystemRandom random;
   inside.entry = lock::Entry::fresh(random);
   const lock::RenewCall nested = run::renew_call(claim, inside, std::nullopt);

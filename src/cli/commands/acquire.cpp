@@ -129,7 +129,7 @@ Report report_not_acquired(const run::RunOutcome& outcome, const MessageContext&
 }
 
 // Releases the lock, because the caller did not learn its owner id.
-Error released_after(Error error, const run::Plan& plan, const run::HeldLock& held_lock,
+Error released_after(Error error, const run::Plan& plan, const lock::HeldLock& held_lock,
                      Session& session) {
   const lock::ReleaseCall call{plan.claim.name, held_lock.owner};
   auto released = session.change([&](auto& store) { return store.release(call); });
@@ -150,14 +150,14 @@ lock::GrantReach complete_grant(lock::LockStore& store) {
   return reach ? *reach : lock::GrantReach::majority;
 }
 
-std::string lease_json(lock::AcquireCall claim, const run::HeldLock& held_lock) {
+std::string lease_json(lock::AcquireCall claim, const lock::HeldLock& held_lock) {
   claim.owner = held_lock.owner;
   const auto age = std::chrono::duration_cast<Millis>(BootClock::now() - held_lock.granted_at);
   const Millis left = std::max(Millis(0), claim.ttl - age);
   return acquire_json(claim, held_lock.token, held_lock.slot, left, wall_clock());
 }
 
-Result<Report> report_acquired(const run::HeldLock& held_lock, const run::Plan& plan,
+Result<Report> report_acquired(const lock::HeldLock& held_lock, const run::Plan& plan,
                                std::optional<run::BackgroundRenewer> background_renewer,
                                Session& session, const Choices& choices) {
   const lock::GrantReach reach = complete_grant(session.store());
@@ -197,7 +197,7 @@ Result<Report> acquire(const RunSettings& settings, Session& session, run::Signa
     context.blocking_key = blocking_key_hint(*not_acquired, session, plan.claim.name);
     return report_not_acquired(*not_acquired, context, verbosity_of(choices));
   }
-  return report_acquired(std::get<run::HeldLock>(acquired), plan, std::move(background_renewer),
+  return report_acquired(std::get<lock::HeldLock>(acquired), plan, std::move(background_renewer),
                          session, choices);
 }
 

@@ -114,7 +114,7 @@ class UnlockedObserver final : public run::Observer {
 };
 
 // RLOCK_HELD stays, because what it says about the outer runs is still true.
-std::vector<std::string> environment_without_lock(const run::HeldLock& held_lock) {
+std::vector<std::string> environment_without_lock(const lock::HeldLock& held_lock) {
   return {"RLOCK_NAME",
           "RLOCK_OWNER",
           "RLOCK_TOKEN",

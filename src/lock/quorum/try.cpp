@@ -14,11 +14,45 @@ constexpr uint64_t kMostDoublings = 5;
 const std::optional<Obstacle>& obstacle_in(const AcquireReply& reply) {
   static const std::optional<Obstacle> none;
   if (const auto* queued = std::get_if<Queued>(&reply)) return queued->obstacle;
-  if (const auto* busy = std::get_if<Busy>(&reply)) return busy->obstacle;
+  if (const auto* busy = refusal_in<Busy>(reply)) return busy->obstacle;
   return none;
 }
 
-void add(Summary& summary, const Queued& queued) {
+void count_refusal(Summary& summary, const Busy& busy) {
+  ++summary.busy;
+  summary.forgotten = std::max(summary.forgotten, busy.forgotten);
+  summary.waiters = std::max(summary.waiters, busy.waiters);
+}
+
+void count_refusal(Summary& summary, const OwnerEnded& ended) {
+  ++summary.refused;
+  bool by_operator = ended.ending == OwnerEnd::removed || ended.ending == OwnerEnd::forced;
+  if (by_operator && !summary.owner_ended) summary.owner_ended = ended;
+}
+
+void count_refusal(Summary& summary, const AlreadyDone& done) {
+  ++summary.refused;
+  if (!summary.done || done.token > summary.done->token) summary.done = done;
+}
+
+void count_refusal(Summary& summary, const FailedTooOften& failed) {
+  ++summary.refused;
+  summary.failures.times = std::max(summary.failures.times, failed.times);
+  summary.failures.last = std::max(summary.failures.last, failed.last);
+}
+
+void count_refusal(Summary& summary, const Superseded&) {
+  ++summary.refused;
+}
+
+void count(Summary& summary, const Granted& granted) {
+  ++summary.granted;
+  summary.forgotten = std::max(summary.forgotten, granted.forgotten);
+  summary.slice = timing::kWaitSlice;  // it stays in the queue after the grant is cancelled
+  summary.greatest = std::max(summary.greatest, granted.token);
+}
+
+void count(Summary& summary, const Queued& queued) {
   ++summary.queued;
   summary.forgotten = std::max(summary.forgotten, queued.forgotten);
   summary.position = std::max(summary.position, queued.position);
@@ -31,40 +65,12 @@ void add(Summary& summary, const Queued& queued) {
       std::min(summary.look_again.value_or(*queued.look_again), *queued.look_again);
 }
 
-void add(Summary& summary, const OwnerEnded& ended) {
-  ++summary.refused;
-  bool by_operator = ended.ending == OwnerEnd::removed || ended.ending == OwnerEnd::forced;
-  if (by_operator && !summary.owner_ended) summary.owner_ended = ended;
+void count(Summary& summary, const Refused& refused) {
+  std::visit([&](const auto& why) { count_refusal(summary, why); }, refused);
 }
 
-void add(Summary& summary, const AlreadyDone& done) {
-  ++summary.refused;
-  if (!summary.done || done.token > summary.done->token) summary.done = done;
-}
-
-void add(Summary& summary, const AcquireReply& reply) {
-  if (const auto* granted = std::get_if<Granted>(&reply)) {
-    ++summary.granted;
-    summary.forgotten = std::max(summary.forgotten, granted->forgotten);
-    summary.slice = timing::kWaitSlice;  // it stays in the queue after the grant is cancelled
-    summary.greatest = std::max(summary.greatest, granted->token);
-  } else if (const auto* queued = std::get_if<Queued>(&reply)) {
-    add(summary, *queued);
-  } else if (const auto* busy = std::get_if<Busy>(&reply)) {
-    ++summary.busy;
-    summary.forgotten = std::max(summary.forgotten, busy->forgotten);
-    summary.waiters = std::max(summary.waiters, busy->waiters);
-  } else if (const auto* ended = std::get_if<OwnerEnded>(&reply)) {
-    add(summary, *ended);
-  } else if (const auto* done = std::get_if<AlreadyDone>(&reply)) {
-    add(summary, *done);
-  } else if (const auto* failed = std::get_if<FailedTooOften>(&reply)) {
-    ++summary.refused;
-    summary.failures.times = std::max(summary.failures.times, failed->times);
-    summary.failures.last = std::max(summary.failures.last, failed->last);
-  } else {
-    ++summary.refused;  // the server had to sweep first
-  }
+void count(Summary& summary, const RetryNow&) {
+  ++summary.refused;  // the server had to sweep first
 }
 
 }  // namespace
@@ -73,7 +79,7 @@ Summary summarize(const Replies<AcquireReply>& replies) {
   Summary summary;
   std::map<std::string, uint64_t> contenders;
   for (const AcquireReply* reply : answers(replies)) {
-    add(summary, *reply);
+    std::visit([&](const auto& one) { count(summary, one); }, *reply);
     const auto& obstacle = obstacle_in(*reply);
     if (!obstacle) continue;
     const uint64_t servers = ++contenders[id_of(*obstacle)];
@@ -306,24 +312,23 @@ void QuorumAcquire::split_vote(const Summary& totals, TimePoint now) {
 // keeps waiting and finds its own grant there in the next try.
 std::vector<bool> QuorumAcquire::servers_to_cancel() const {
   std::vector<bool> to_cancel(members_.size(), true);
-  if (!asking_ || holds<OwnerEnded>()) return to_cancel;
+  if (!asking_ || refuses<OwnerEnded>()) return to_cancel;
   for (size_t i = 0; i < to_cancel.size(); ++i) {
     const auto& reply = asking_->replies()[i];
     if (!reply || !*reply) {
-      to_cancel[i] = !holds<Queued>();
+      to_cancel[i] = !waits_on();
     } else if (is_over()) {
-      to_cancel[i] = !std::holds_alternative<AlreadyDone>(**reply) &&
-                     !std::holds_alternative<FailedTooOften>(**reply);
+      to_cancel[i] = !refusal_in<AlreadyDone>(**reply) && !refusal_in<FailedTooOften>(**reply);
     } else {
       to_cancel[i] = std::holds_alternative<Granted>(**reply) ||
-                     (std::holds_alternative<Queued>(**reply) && holds<Busy>());
+                     (std::holds_alternative<Queued>(**reply) && refuses<Busy>());
     }
   }
   return to_cancel;
 }
 
 bool QuorumAcquire::is_over() const {
-  return holds<OwnerEnded>() || holds<AlreadyDone>() || holds<FailedTooOften>();
+  return refuses<OwnerEnded>() || refuses<AlreadyDone>() || refuses<FailedTooOften>();
 }
 
 CancelCall QuorumAcquire::cancel_call() const {
@@ -331,7 +336,7 @@ CancelCall QuorumAcquire::cancel_call() const {
   if (is_over()) return call;
   call.how = CancelHow::attempt_only;
   call.attempt = params_.call.attempt;
-  if (waits() && !holds<Busy>()) call.ticket = params_.call.ticket;
+  if (waits() && !refuses<Busy>()) call.ticket = params_.call.ticket;
   return call;
 }
 
@@ -344,7 +349,7 @@ void QuorumAcquire::cancel_try(Result<AcquireReply> then, TimePoint now, Millis 
     if (!to_cancel[member]) return nullptr;
     return where_reached<CancelReply>(store, [&](auto& one) { return one.cancel(call); });
   };
-  begin_cancelling(std::move(make_request), holds<Queued>() ? now : now + timing::kTryCancelTime,
+  begin_cancelling(std::move(make_request), waits_on() ? now : now + timing::kTryCancelTime,
                    now + pause);
 }
 

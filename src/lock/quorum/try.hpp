@@ -138,9 +138,11 @@ class QuorumAcquire final : public QuorumTry {
   bool is_over() const;
   std::vector<bool> servers_to_cancel() const;
   CancelCall cancel_call() const;
+  // About the result of this try.
+  bool waits_on() const { return result_ && *result_ && std::holds_alternative<Queued>(**result_); }
   template <class T>
-  bool holds() const {
-    return result_ && *result_ && std::holds_alternative<T>(**result_);
+  bool refuses() const {
+    return result_ && *result_ && refusal_in<T>(**result_) != nullptr;
   }
 
   Token token_{};
