@@ -441,7 +441,8 @@ constexpr OptionRow kOptions[] = {
               .demand = Demand::name}),
      "prefix of the keys on the server",
      "Keeps the locks of several teams or stages apart on one server: locks with different "
-     "prefixes do not exclude each other. { and } are not allowed. The ACL rule of the server must "
+     "prefixes do not exclude each other. $, {, } and control characters are not allowed. The ACL "
+     "rule of the server must "
      "allow the prefix: see ACCESS in rlock(1)."},
     {general(Opt::connect_timeout, "connect-timeout", "DUR",
              "report: distant server, slow name lookup",
