@@ -34,7 +34,7 @@ CASE("closed: opening the lock serves the queue") {
   lab.play("c1 closed 1m; AB queued; c1 opened; A holds; A woken");
   need(lab.open("c1") == ClosureReply::done, "to open what is open is no success");
 }
-MUTANT("opening serves nobody",
+MUTANT("opening the lock grants it to no waiter",
        {"{kind = 'open', at = now, record = record})",
         "{kind = 'open', at = now, record = record}) M.admit.exclude(M.queue.head())"});
 
@@ -50,7 +50,7 @@ CASE("closed: the holder renews and stays the only holder") {
   need(seen.live_holders == 1 && lab.holders() == "A", "the closure is counted as a holder");
   need(seen.closure && seen.closure->left == 1h - 20s, "the closure is not shown");
 }
-MUTANT("the closure is counted as a holder", {" - (closed and 1 or 0)", ""});
+MUTANT("inspect counts the closure as a holder", {" - (closed and 1 or 0)", ""});
 
 CASE("closed: a grant from before the closure can be claimed") {
   lab.play("A granted; B queued; A released; c1 closed 1h; B granted");
@@ -60,14 +60,15 @@ CASE("closed: a grant from before the closure can be claimed") {
 CASE("closed: a lease is restored during the closure") {
   lab.play("A granted; data lost; 1s pass; c1 closed 1h; A restored; A holds");
 }
-MUTANT("a closure ends a live command", {"fits(limit, true)", "fits(limit)"});
+MUTANT("the closure prevents a lease from being restored", {"fits(limit, true)", "fits(limit)"});
 
 CASE("closed: a closure takes the lock from nobody") {
   lab.play("A granted; c1 closed 1h; 31s pass");
   const auto lost = as<lock::Lost>(lab.renew('A', {}), "it still holds it");
   need(!lost.by, "the closure has taken the lock");
 }
-MUTANT("the closure takes the lock", {"local at = two[1] == '~closed' and 3 or 1", "local at = 1"});
+MUTANT("force-unlock names the closure as the next holder",
+       {"local at = two[1] == '~closed' and 3 or 1", "local at = 1"});
 
 CASE("closed: an exempt run waits only for the holder") {
   lab.play("c1 closed 1h; A queued; B granted at-once while-closed");
@@ -80,11 +81,12 @@ CASE("closed: an exempt run waits only for the holder") {
       "C granted while-closed; C released; D granted while-closed; D released; "
       "nobody holds; A queued");
 }
-MUTANT("who may pass waits behind the others",
+MUTANT("an exempt run joins the queue behind the others",
        {"passes and math.max(1, ticket - 31536000000000) or ticket", "ticket"});
-MUTANT("who may pass does not pass those that wait",
+MUTANT("an exempt newcomer waits for ordinary waiters",
        {"if waiters > 0 and request.may_pass and M.holders.closed_until() then", "if false then"});
-MUTANT("nobody may pass in the queue", {"fits(line.limit, line.while_closed)", "fits(line.limit)"});
+MUTANT("admit grants a closed lock to no exempt waiter",
+       {"fits(line.limit, line.while_closed)", "fits(line.limit)"});
 
 CASE("closed: an exempt waiter moves to the front") {
   lab.play("A granted; B queued");
@@ -95,8 +97,8 @@ CASE("closed: an exempt waiter moves to the front") {
   need(lab.queued('C', passing()).ticket == now, "it moves twice");
   lab.play("A released; C holds");
 }
-MUTANT("who may pass moves with each request", {" and not is_ahead(ticket)", ""});
-MUTANT("who waited before does not move",
+MUTANT("an exempt waiter moves forward with each request", {" and not is_ahead(ticket)", ""});
+MUTANT("a waiter that was there before the closure does not move",
        {"if M.tickets.placed(ticket) ~= ticket then", "if false then"});
 
 // The lease of the holder has ended, and another asks first.
@@ -105,7 +107,7 @@ CASE("closed: any request serves an exempt waiter") {
   for (int i = 0; i < 3; ++i) lab.play("B queued while-closed; C queued; 10s pass");
   lab.play("C queued; B holds");
 }
-MUTANT("who may pass is served by its own request only",
+MUTANT("admit grants a closed lock only to the caller",
        {"fits(line.limit, line.while_closed)",
         "fits(line.limit, head == args.owner and line.while_closed)"});
 
@@ -146,7 +148,7 @@ CASE("closed: a second closing replaces the closure that it saw") {
   need(seen.closure && seen.closure->id == "c2" && seen.closure->left == 1min, "not replaced");
   lab.play("A woken");
 }
-MUTANT("a closure is replaced that nobody saw", {"present_id ~= seen or ", ""});
+MUTANT("closing replaces a closure that the operator did not see", {"present_id ~= seen or ", ""});
 
 // The reply was lost, or the request is a late copy.
 CASE("closed: a repeated request changes nothing") {
@@ -157,9 +159,9 @@ CASE("closed: a repeated request changes nothing") {
   need(lab.open("c2") == ClosureReply::changed, "a late copy opens a later one");
   need(lab.close("c4", 0ms, "c3") == ClosureReply::changed, "its end has come");
 }
-MUTANT("a repeated request is refused", {"if id and present_id == id then", "if false then"});
-MUTANT("a late copy closes what was opened", {" or M.tombstones.kind(id))", ")"});
-MUTANT("an end that has passed is stored", {"(ends <= now or ", "("});
+MUTANT("closing refuses a repeated request", {"if id and present_id == id then", "if false then"});
+MUTANT("a late copy of a request closes an opened lock", {" or M.tombstones.kind(id))", ")"});
+MUTANT("closing stores an end in the past", {"(ends <= now or ", "("});
 
 // The closing was given up before its request arrived.
 CASE("closed: a closing that arrives after its cancel changes nothing") {
@@ -167,7 +169,7 @@ CASE("closed: a closing that arrives after its cancel changes nothing") {
   need(lab.close("c1", 1h) == ClosureReply::changed, "it is closed");
   lab.play("c2 closed 1h");
 }
-MUTANT("what was undone before it came is closed",
+MUTANT("a closing that arrives after its cancel closes the lock",
        {"if seen then M.tombstones.add(seen, 2) end", ""});
 
 CASE("closed: the history lists the closure") {
@@ -203,7 +205,7 @@ CASE("closed: force-unlock does not open the lock") {
   as<lock::NotHeld>(lab.force('A'), "the closure is a holder");
   need(lab.inspect().closure.has_value(), "it is open");
 }
-MUTANT("a closed lock is held to an operator",
+MUTANT("force-unlock takes the closure for a holder",
        {"{}, not M.views.some_holder()", "{}, M.holders.count() == 0"});
 
 CASE("closed: finished work counts as done") {
@@ -217,8 +219,9 @@ CASE("closed: forget does not remove the success of a current run") {
       "B granted at-once while-closed once=l");
   lab.play("5s pass; all forgotten; B marked once=l");
 }
-MUTANT("what runs is forgotten", {" - (M.holders.closed_until() and 1 or 0)", ""});
-MUTANT("a closure that has ended counts as a run",
+MUTANT("forget forgets the success of a current run",
+       {" - (M.holders.closed_until() and 1 or 0)", ""});
+MUTANT("forget counts an expired closure as a run",
        {"(M.holders.closed_until() and 1", "(M.holders.held_until('~closed') and 1"});
 
 CASE("closed: the keys of a closure expire") {

@@ -36,10 +36,11 @@ CASE("a late acquire after release, cancel, remove or force-unlock does not acqu
   expect_ended(lab, 'E', OwnerEnd::cancelled);
 }
 MUTANT(
-    "no tombstones",
+    "the scripts leave no tombstone",
     {"M.keys.put_score(RELEASED, kept_until * 16 + math.max(kind, kind_of(score) or kind), owner)",
      ""});
-MUTANT("an ended owner acquires a lock", {"local ended = ended_reply()", "local ended = nil"});
+MUTANT("acquire does not look for the owner's tombstone",
+       {"local ended = ended_reply()", "local ended = nil"});
 
 CASE("a repeated release succeeds and frees no other owner") {
   lab.play(
@@ -53,11 +54,11 @@ CASE("a holder of a broken lock cannot renew, even after its lease expired") {
   lab.play("B granted; all forced; 40s pass; B lost: forced");
   expect_ended(lab, 'B', OwnerEnd::forced);
 }
-MUTANT("a revoked holder renews",
+MUTANT("the holder of a broken lock renews",
        {"if line.state == 'revoked' then return lost('forced', false) end", ""});
-MUTANT("a revoked holder that lapsed is recorded as expired",
+MUTANT("the history lists the expired holder of a broken lock as expired",
        {"if line.state == 'revoked' then return 'forced' end", ""});
-MUTANT("a revoked holder is released like any other",
+MUTANT("the holder of a broken lock learns of no break at its release",
        {"local forced = line.state == 'revoked'", "local forced = false"});
 
 CASE("an expired lease is restored only if no other client held the lock since") {
@@ -66,14 +67,15 @@ CASE("an expired lease is restored only if no other client held the lock since")
        "by nobody");
   lab.play("B released; A lost: taken");
 }
-MUTANT("put back although taken since", {"if since > token then return 'taken' end", ""});
-MUTANT("an ended lease is extended",
+MUTANT("a renewal restores a lease although another owner was granted the lock",
+       {"if since > token then return 'taken' end", ""});
+MUTANT("a renewal extends an expired lease",
        {"held and held > now and extend(held)", "held and extend(held)"});
 
 CASE("a lease that was restored and then deleted is lost") {
   lab.play("A granted; 31s pass; A renewed; holders deleted; A lost: deleted");
 }
-MUTANT("one that is put back stays expired", {"  call('ZREM', RELEASED, owner)\n", ""});
+MUTANT("a restored lease keeps its tombstone", {"  call('ZREM', RELEASED, owner)\n", ""});
 
 // Only the history still shows it: the tombstone is gone.
 CASE("a lease that expired long ago is restored unless it was released or broken since") {
@@ -86,15 +88,15 @@ CASE("a lease that expired long ago is restored unless it was released or broken
              "2m pass; Z cancelled; A lost: deleted min-hold=1h; data lost; 0s pass");
   }
 }
-MUTANT("a lease is restored only as long as its tombstone is there",
+MUTANT("a renewal restores an expired lease only until its tombstone is gone",
        {"not end_kind and not has_expired(owner, token)", "not end_kind"});
-MUTANT("a run that was restored late is counted again",
+MUTANT("the history counts a run again that was restored late",
        {"if M.history.settle_row(owner) or", "if"});
-MUTANT("a lease is restored long after its release",
+MUTANT("a renewal restores a lease long after its release",
        {"if entry == '0' then M.history.settle_row(owner) end", ""});
-MUTANT("a lease is restored long after its cool-down was broken",
+MUTANT("a renewal restores a lease long after its cool-down was broken",
        {"row.note, row.owner = M.history.quoted(note), nil", "row.note = M.history.quoted(note)"});
-MUTANT("a lease is restored after the row of its end was settled", {"  row.owner = nil\n", ""});
+MUTANT("a settled row still names its owner", {"  row.owner = nil\n", ""});
 
 CASE("a lease that expired long ago is restored with its own token only") {
   lab.play("Z granted; Z released; A granted slots=2; 31s pass; Z cancelled; 2m pass; Z cancelled");
@@ -104,7 +106,7 @@ CASE("a lease that expired long ago is restored with its own token only") {
       "not lost: deleted");
   lab.play("A restored slots=2");
 }
-MUTANT("any token restores a lease that is in the history",
+MUTANT("a renewal restores an expired lease with any token",
        {"return row and row.token == token", "return row"});
 
 // The success of a run whose lease was lost that long ago.
@@ -113,7 +115,8 @@ CASE("a late success counts once") {
       "A granted once=k; 31s pass; Z cancelled; 2m pass; Z cancelled; A marked once=k; "
       "rows released exit:0; counts 1 1 1 0 0");
 }
-MUTANT("a late success is a run of its own", {" or M.history.row_of(request.owner, 'owner')", ""});
+MUTANT("the history lists a late success as a second run",
+       {" or M.history.row_of(request.owner, 'owner')", ""});
 
 // It had asked again since it lost the lock with the server's data.
 CASE("a lease is restored although its owner waits in the queue") {
@@ -123,7 +126,7 @@ CASE("a lease is restored although its owner waits in the queue") {
       "A restored slots=2; A holds; nobody waits");
   need(lab.inspect().holders.front().token == token, "it was granted the lock once more");
 }
-MUTANT("one that is put back stays in the queue",
+MUTANT("a restored owner stays in the queue",
        {"  M.queue.leave(owner)\n  M.holders.store", "  M.holders.store"});
 
 // A holder that renews rarely learns by its next renewal who broke its lock.
@@ -132,15 +135,16 @@ CASE("a holder with a long lease learns late that its lock was broken") {
       "A granted ttl=1h; all forced now; 20m pass; B granted; B released; "
       "A lost: forced ttl=1h");
 }
-MUTANT("the end of a long lease that was broken is remembered for a minute",
+MUTANT("the tombstone of a broken lease counts for a minute",
        {"M.tombstones.add(owner, 7, ends)", "M.tombstones.add(owner, 7)"});
 
 CASE("a lock deleted by hand is lost") {
   lab.play("A granted; holders deleted; A lost: deleted");
 }
-MUTANT("put back what was deleted by hand", {"if is_unknown and memory.grant >= token and "
-                                             "memory.created <= token then return 'deleted' end",
-                                             ""});
+MUTANT("a renewal restores a lease that a person deleted",
+       {"if is_unknown and memory.grant >= token and "
+        "memory.created <= token then return 'deleted' end",
+        ""});
 
 // What nobody knows any more counts as a live run: only its owner, or an operator who does not
 // wait, ends it.
@@ -173,11 +177,11 @@ CASE("a holder whose line was deleted counts as a live run") {
   lab.play("all forced now");
   need(lab.holders() != "A", "it is not freed at once");
 }
-MUTANT("nobody holds the lock without a line",
+MUTANT("a holder without a line does not count",
        {"local ends = call('ZSCORE', HOLDERS, owner)", "local ends = nil"});
-MUTANT("a renewal does not bring the line back",
+MUTANT("a renewal does not write a deleted line again",
        {"line = line_again()\n    line.entries = entries", ""});
-MUTANT("the run of a deleted line is freed at once",
+MUTANT("force-unlock frees a holder without a line immediately",
        {"responsive = cools and '0' or '2'", "responsive = '0'"});
 
 CASE("a flushed lock is restored unless another client was granted it") {
@@ -190,7 +194,7 @@ CASE("a flushed lock is restored unless another client was granted it") {
   need(newcomer > next, "the token does not grow over a flush");
   lab.play("B lost: taken");
 }
-MUTANT("the token counts from the counter alone",
+MUTANT("tokens come only from the counter",
        {"math.max(memory.last + 1, now_us)", "memory.last + 1"});
 
 // An eviction takes one key at a time. Where the server lost all its data before, its memory is
@@ -200,7 +204,7 @@ CASE("a broken lock stays broken when its tombstone is evicted") {
   lab.cli({"UNLINK", lab.key("released")});
   lab.play("A lost: forced; nobody holds; data lost; 0s pass; A restored");
 }
-MUTANT("the operator's note is ignored",
+MUTANT("a renewal ignores the operator's note",
        {"if call('HEXISTS', WHO, '!' .. owner) == 1 then return 'forced' end", ""});
 
 // A renewal without the token (`rlock renew --owner`) never puts back.
@@ -209,7 +213,7 @@ CASE("without a token nothing is restored") {
   need(as<Lost>(lab.renew('A', {}), "put back without a token").how == LostHow::expired,
        "not reported as expired");
 }
-MUTANT("put back without a token",
+MUTANT("a renewal restores a lease without a token",
        {"if token == 0 then return end_kind and 'expired' or 'deleted' end", ""});
 
 // A caller that sends it has it from elsewhere, or mistyped it.
@@ -231,7 +235,8 @@ CASE("a token that was never issued is not restored") {
   need(as<Lost>(lab.renew('E', kWrong), "put back").how == LostHow::unissued,
        "not for that reason");
 }
-MUTANT("any token is put back", {"if token > greatest then return 'unissued' end", ""});
+MUTANT("a renewal restores a token that was never issued",
+       {"if token > greatest then return 'unissued' end", ""});
 
 CASE("a lock deleted and then taken is reported as taken") {
   lock::Token token = lab.granted('A');
@@ -248,7 +253,8 @@ CASE("a lock deleted and then taken is reported as taken") {
        "B does not learn that C has it");
   lab.play("C released; B lost: taken");
 }
-MUTANT("deleted before taken", {"if since > token then", "if since > token and end_kind then"});
+MUTANT("a renewal reports a lock as deleted that another owner was granted",
+       {"if since > token then", "if since > token and end_kind then"});
 
 CASE("a live run is not released by its id") {
   const auto by_id = [&lab](char owner) {
@@ -268,10 +274,11 @@ CASE("a live run is not released by its id") {
        "steps cannot be released");
   need(by_id('B').ending == OwnerEnd::released, "a repeated release is refused");
 }
-MUTANT("a live run is released by its id", {"if held_now and by_id and line.responsive == "
-                                            "'2' then return M.replies.text_of({'runs', holder = "
-                                            "M.views.of(owner, held)}) end",
-                                            ""});
+MUTANT("a release by id ends the lease of a live run",
+       {"if held_now and by_id and line.responsive == "
+        "'2' then return M.replies.text_of({'runs', holder = "
+        "M.views.of(owner, held)}) end",
+        ""});
 
 // The lease of a revoked holder lapsed, and its release came late.
 CASE("the later of two ends of an owner stays") {
@@ -281,7 +288,7 @@ CASE("the later of two ends of an owner stays") {
   lab.cancel('Y');  // sweeps
   expect_ended(lab, 'A', OwnerEnd::forced);
 }
-MUTANT("a later end does not prolong an earlier one",
+MUTANT("a weaker end does not prolong a tombstone",
        {"  local kept_until = math.max(now + 60000",
         "  if score and (kind_of(score) or -1) > kind then return end\n  local kept_until = "
         "math.max(now + 60000"});
@@ -297,7 +304,7 @@ CASE("a holder changes what others see of it") {
   lab.play("31s pass; A renewed", changed);
   need(lab.inspect().holders.front().record == "A cannot end", "put back with the old record");
 }
-MUTANT("a changed record is not stored",
+MUTANT("a renewal does not store a changed record",
        {"if args.store_record then line.record = record end", ""});
 
 // Nobody starts beside the revoked holder until it confirmed or its lease ended.
@@ -311,9 +318,9 @@ CASE("the holder of a broken lock counts until it confirms or its lease expires"
       "8s pass; B queued; all forced; B queued; A holds; 8s pass; B queued; A lost; "
       "8s pass; B queued; 7s pass; B granted");
 }
-MUTANT("a revoked holder is freed after a grace",
+MUTANT("force-unlock frees a holder that responds",
        {"local counts = line.responsive ~= '0' and not args.now", "local counts = false"});
-MUTANT("a second force-unlock frees the revoked holder",
+MUTANT("a second force-unlock frees the holder of a broken lock",
        {"line.responsive ~= '0' and not args.now",
         "line.responsive ~= '0' and line.state ~= 'revoked' and not args.now"});
 
@@ -323,7 +330,7 @@ CASE("a grant broken before its claim is gone") {
       "A granted; B queued; A released; all forced; B ended: forced; C queued; B cancelled; "
       "C holds");
 }
-MUTANT("a revoked grant is claimed",
+MUTANT("an owner claims a broken grant",
        {"if line.state == 'revoked' then return {'gone'", "if false then return {'gone'"});
 
 // Its lease ends in the very acquire that comes to claim it.
@@ -332,13 +339,13 @@ CASE("a broken grant that expired is gone for the acquire that finds it") {
       "A granted; B queued; A released; all forced; 2s pass; B ended: forced; nobody holds; "
       "nobody waits");
 }
-MUTANT("a forced owner comes back with the lease that lapsed",
+MUTANT("an owner whose broken grant expired acquires the lock again",
        {"ended, held, ticket = ended_reply(),", "ended, held, ticket = nil,"});
 
 CASE("a grant that was broken before its claim ran nothing") {
   lab.play("A granted; B queued; A released; all forced; 3s pass; C granted; counts 1 0 0 0 0");
 }
-MUTANT("a broken grant counts as a run", {"or line.unclaimed or", "or"});
+MUTANT("the history lists a broken grant as a run", {"or line.unclaimed or", "or"});
 
 // One script sweeps so many that its own lease is not among them.
 CASE("an owner whose lease expired is no holder, however many entries wait to be swept") {
@@ -353,7 +360,7 @@ CASE("an owner whose lease expired is no holder, however many entries wait to be
   lab.play("31s pass; A granted shared");
   need(lab.token('A') != first, "it has its old token");
 }
-MUTANT("a lease that has ended is claimed",
+MUTANT("an owner claims an expired lease",
        {"(held or 0) > now and M.enter.claim(held)", "held and M.enter.claim(held)"});
 
 CASE("force-unlock frees a lock that no process renews immediately") {
@@ -374,7 +381,7 @@ CASE("force-unlock breaks only the owner that was named") {
   lab.play("A released; BC granted shared");
   need(as<lock::Forced>(lab.force('B'), "not forced").broken.size() == 1, "not one");
 }
-MUTANT("the token of a holder that is to be broken is not checked",
+MUTANT("force-unlock does not check the token",
        {"(token == 0 or M.lines.read(holder).token == token)", "true"});
 
 // The reply was lost, the request came again: the reply says what it did, and it is done to nobody
@@ -401,9 +408,9 @@ CASE("force-unlock: a second operator who frees a broken lock is named, and may 
   lab.play(
       "B lost: forced; B released: forced; rows forced - by the operator, forced - by another");
 }
-MUTANT("who frees a revoked hold is not named",
+MUTANT("the note does not name the operator who frees a broken lock",
        {"if not counts or line.state ~= 'revoked' then", "if line.state ~= 'revoked' then"});
-MUTANT("a second operator replaces the note of the first",
+MUTANT("a second operator replaces the note while the holder counts",
        {"if not counts or line.state ~= 'revoked' then", "if true then"});
 
 // It had missed its heartbeat once.
@@ -412,7 +419,7 @@ CASE("an operator's note outlives an earlier tombstone of the owner") {
       "A granted ttl=1h; B queued; 16s pass; A renewed ttl=1h; B queued ttl=1h; A released; "
       "B granted ttl=1h; all forced; 61s pass; C queued; B lost: forced");
 }
-MUTANT("an operator's note goes with an earlier tombstone",
+MUTANT("the sweep removes the note of an owner that came back",
        {"if not (M.holders.held_until(owner) or M.queue.ticket(owner)) then call('HDEL'",
         "if true then call('HDEL'"});
 

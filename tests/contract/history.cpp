@@ -27,7 +27,7 @@ CASE("history: runs, the newest first, with how they ended") {
   need(run.until.ms - run.since.ms == 5000, "not its length");
   need(run.record == "record of A", "not who");
 }
-MUTANT("the run is not listed", {"{kind = 'run',", "{kind = '-',"});
+MUTANT("the history lists no run", {"{kind = 'run',", "{kind = '-',"});
 
 CASE("history: a repeated release is one run") {
   lab.play("A granted; A released; A released; rows released -");
@@ -58,9 +58,9 @@ CASE("history: a run whose lease the server has lost is listed as lost") {
   lab.ends_run('A');
   lab.play("counts 2 1 1 0 0; rows released exit:0, released lost");
 }
-MUTANT("the run that a server has lost is not listed",
+MUTANT("the history does not list a run that the server has lost",
        {"if not before then M.outcome.note_lost_run() end", ""});
-MUTANT("the run that a server has lost is listed twice",
+MUTANT("the history lists a run twice that the server has lost",
        {" or M.history.row_of(number) then", " then"});
 
 CASE("history: a run whose end is listed is not listed as lost") {
@@ -75,7 +75,7 @@ CASE("history: a run whose end is listed is not listed as lost") {
     need(lab.rows() == "released exit:0", std::string("listed again after ") + end);
   }
 }
-MUTANT("a run that left the history counts as lost",
+MUTANT("a repeated release lists a run as lost that left the history",
        {"memory.created > 0 and memory.created <= number or", ""});
 
 CASE("history: a forced cool-down is noted with its run") {
@@ -110,9 +110,9 @@ CASE("history: the list is capped and expires") {
   need(lab.cli({"LLEN", lab.key("history")}) == "100", "not capped");
   need(lab.end_of("history") > 0, "lives for ever");
 }
-MUTANT("the history has no end", {"RELEASED, HISTORY}", "RELEASED}"},
+MUTANT("the history never expires", {"RELEASED, HISTORY}", "RELEASED}"},
        {"call('PEXPIREAT', HISTORY, now + 2592000000)", ""});
-MUTANT("the history has no bound", {"call('LTRIM', HISTORY, 0, memory.keep - 1)", ""});
+MUTANT("the history grows without a bound", {"call('LTRIM', HISTORY, 0, memory.keep - 1)", ""});
 
 CASE("counts: successes and failures, and the last of each") {
   lab.play(
@@ -129,12 +129,13 @@ CASE("counts: successes and failures, and the last of each") {
   need(lab.inspect().last_success->record == "record of D", "either is a success");
   need(lab.inspect().last_failure->record == "record of C", "who failed is forgotten");
 }
-MUTANT("no run is counted", {"if not counted then memory.runs = memory.runs + 1 end", ""});
-MUTANT("a failure is not counted", {"  memory.failures = memory.failures + 1\n", ""});
-MUTANT("a success does not end the failures in a row",
+MUTANT("the memory counts no run", {"if not counted then memory.runs = memory.runs + 1 end", ""});
+MUTANT("the memory counts no failure", {"  memory.failures = memory.failures + 1\n", ""});
+MUTANT("a success does not end the streak of failures",
        {"memory.success, memory.streak = text, 0", "memory.success = text"});
-MUTANT("a release without a result is a failure", {"result ~= '-' and ", ""});
-MUTANT("a run that was asked to stop has failed", {" and result ~= 'stopped' then", " then"});
+MUTANT("a release without a result counts as a failure", {"result ~= '-' and ", ""});
+MUTANT("a run that was asked to stop counts as a failure",
+       {" and result ~= 'stopped' then", " then"});
 
 CASE("counts: a repeated release counts once") {
   lab.play("A granted; A exit:7; A exit:7; A exit:0; counts 1 1 0 0 1");
@@ -150,11 +151,11 @@ CASE("counts: runs that died, lost the lease or were broken are counted") {
       "C granted; C ends: lost; counts 3 3 3 0 3; D granted; E queued; D exit:0; 3s pass; "
       "F granted; counts 4 3 3 0 0");
 }
-MUTANT("a loss is not counted",
+MUTANT("an expired lease does not count as a loss",
        {"if not released or result == 'lost' then", "if result == 'lost' then"});
-MUTANT("a run that lost its lease is no loss",
+MUTANT("a run that lost its lease does not count as a loss",
        {"if not released or result == 'lost' then", "if not released then"});
-MUTANT("a forced run that ends with 0 is a success",
+MUTANT("a broken run that exits with 0 counts as a success",
        {"if released and result == 'exit:0' then", "if result == 'exit:0' then"});
 
 CASE("counts: skipped runs are counted") {
@@ -163,8 +164,8 @@ CASE("counts: skipped runs are counted") {
       "E busy; E busy; counts 0 0 0 3 0; B busy; counts 0 0 0 4 0");
 }
 MUTANT("a repeated refusal counts twice", {"if memory.skipped == counted then return end", ""});
-MUTANT("a skip is not counted", {"  memory[counter] = memory[counter] + 1\n", ""});
-MUTANT("what was counted is not written",
+MUTANT("the memory counts no skip", {"  memory[counter] = memory[counter] + 1\n", ""});
+MUTANT("the script does not store a counter that it changed",
        {"if value ~= stored[name] then", "if value ~= stored[name] and name ~= 'skips' then"});
 
 // What is known of the last success does not depend on the history.
@@ -184,11 +185,12 @@ CASE("counts: the last run says how many rows the history keeps") {
   lab.play("counts 7 6 1 0 6; H exit:0");
   need(rows() == 1 && lab.inspect().last_success->record == "record of H", "the last run's number");
 }
-MUTANT("the number of rows is not stored with a claim",
+MUTANT("a claim does not store the number of rows",
        {"memory.keep = request.rows  -- a sweep", "-- a sweep"});
-MUTANT("the number of rows is not stored with a grant",
+MUTANT("a grant does not store the number of rows",
        {"  memory.keep = request.rows\n  -- Over", "  -- Over"});
-MUTANT("no rows means all rows", {"if memory.keep == 0 then return call('DEL', HISTORY) end", ""});
+MUTANT("the history keeps all rows if none is wanted",
+       {"if memory.keep == 0 then return call('DEL', HISTORY) end", ""});
 
 // A hostile or long record breaks nothing, and a lock that is only read is not changed.
 CASE("counts: records of any form and length") {
@@ -210,9 +212,9 @@ CASE("counts: records of any form and length") {
   lab.inspect();
   need(lab.fingerprint() == before, "a look writes");
 }
-MUTANT("the record of the last success is unbounded",
+MUTANT("the memory stores a success of any length",
        {"if #text > 4096 then text = string.match(text, '^.-| ') end", ""});
-MUTANT("the record is read as words",
+MUTANT("the scripts read words in a record",
        {"string.gmatch(string.sub(text, 1, bar - 1),", "string.gmatch(text,"});
 
 // Its lease has ended, and is put back: that is one run, which is counted once.
@@ -233,17 +235,16 @@ CASE("ends: a lease that is restored leaves one run") {
     lab.play("31s pass; A restored once=k tries=2 rows=0; counts 1 1 1 0 1");
   }
 }
-MUTANT("a run whose lease was put back is counted again", {"line.counted = '1'", ""});
-MUTANT("a run whose lease was put back is listed again",
-       {"line.counted and row_of(line.token)", "nil"});
-MUTANT("the failure of a run whose lease was put back counts again",
+MUTANT("the memory counts a restored run twice", {"line.counted = '1'", ""});
+MUTANT("the history lists a restored run twice", {"line.counted and row_of(line.token)", "nil"});
+MUTANT("a restored run that fails counts as two failed attempts",
        {"note ~= 'stopped' and not (line and line.counted) then", "note ~= 'stopped' then"});
-MUTANT("the second end of a lease is a failure of its own",
+MUTANT("a restored lease that expires counts as a second failed attempt",
        {"local work = not line.counted and M.tasks.of(line)", "local work = M.tasks.of(line)"});
-MUTANT("the second end of a lease is not noted",
+MUTANT("the sweep does not note that a restored lease expired",
        {"  M.tombstones.add(owner .. ':counted', 0)",
         "  if not line.counted then M.tombstones.add(owner .. ':counted', 0) end"});
-MUTANT("the second end of a lease counts again",
+MUTANT("the memory counts the second end of a lease",
        {"count_run(row, text, line.counted)", "count_run(row, text)"});
 
 // A success that comes after the lease's end, and counts, is the last one everywhere.
@@ -259,7 +260,7 @@ CASE("ends: a late success that counts is the last one") {
       "D granted once=other tries=1; 31s pass; E granted; D unmarked once=other tries=1; "
       "rows expired -, released exit:0; counts 2 1 1 0 1");
 }
-MUTANT("a late success is not listed",
+MUTANT("the history does not list a late success",
        {"<= number)) then return '' end",
         "<= number)) then return '' end if true then return note(nil) end"});
 
@@ -273,11 +274,11 @@ CASE("ends: the end of the outer run is the end of the run") {
       "C inner renewed; C fails once=j; C inner exit:0; "
       "rows released exit:1, released exit:0, released exit:1; counts 3 2 0 0 1");
 }
-MUTANT("the end of a nested run is that of the run",
+MUTANT("the history has the result of a nested run",
        {"result = line.result or result", "result = result"});
-MUTANT("a repeated end of the outer run counts again",
+MUTANT("a repeated release of the outer run counts again",
        {"repeated and M.outcome.mark_before() or M.outcome.note(line)", "M.outcome.note(line)"});
-MUTANT("a nested run that died is one that failed",
+MUTANT("a nested run that died counts as a failed attempt",
        {"line.state ~= 'held' or how ~= 'expired' then", "line.state ~= 'held' then"});
 
 // The outer run has died, and those that are nested in it go on.
@@ -289,9 +290,9 @@ CASE("ends: an outer run that died has failed, whatever nested ones do") {
       "20s pass; C marked once=k tries=1; C inner exit:0; rows released exit:0, expired -; "
       "counts 2 1 1 1 0");
 }
-MUTANT("an outer run that died has ended as the nested one",
+MUTANT("the end of a nested run replaces that of an outer run that died",
        {"if entry ~= '0' and not forced then", "if false then"});
-MUTANT("a success after the entry's lease is not marked",
+MUTANT("a success after the entry's lease leaves no mark",
        {"repeated and M.outcome.mark_before() or",
         "(repeated or not M.entry_list.live(line)['0']) and M.outcome.mark_before() or"});
 
@@ -303,7 +304,8 @@ CASE("ends: a run that was asked to stop has neither succeeded nor failed") {
   need(!lab.inspect().last_success, "a success");
   lab.play("B granted once=k tries=1");
 }
-MUTANT("one that was asked to stop has failed", {"and request.note ~= 'stopped' and", "and"});
+MUTANT("a run that was asked to stop counts as a failed attempt",
+       {"and request.note ~= 'stopped' and", "and"});
 
 // The words of a line that the server has lost.
 CASE("ends: a restored lease has all that the run asked for") {
@@ -315,11 +317,12 @@ CASE("ends: a restored lease has all that the run asked for") {
       "all forgotten; C granted once=k tries=1 rows=0; data lost; 1s pass; C inner renewed; "
       "C renewed once=k tries=1 rows=0; 31s pass; D refused once=k tries=1");
 }
-MUTANT("a put-back loses what is done once",
+MUTANT("a restored lease forgets what is done once",
        {"M.tasks.add_to(line, args.once and", "M.tasks.add_to(line, false and"});
-MUTANT("a put-back loses how many rows are kept",
+MUTANT("a restored lease forgets how many rows the history keeps",
        {"if args.rows then memory.keep = tonumber(args.rows) end", ""});
-MUTANT("a put-back by a nested run loses what is done once", {"add_again(line, line.since)", ""});
+MUTANT("a lease that a nested run restored forgets what is done once",
+       {"add_again(line, line.since)", ""});
 
 // ---- a run that died, and that no script has swept yet ----
 
@@ -384,18 +387,19 @@ CASE("ends: a run that died is seen from the end of its lease on") {
   lab.play("C exit:0; D granted; 31s pass");
   need_unseen(lab, "rows expired -, released exit:0, released exit:0, expired -; counts 4 2 2 0 1");
 }
-MUTANT("the keys of a hold that has ended go after a minute",
+MUTANT("the keys expire a minute after the last lease",
        {"memory.expires = needed + 3600000", "memory.expires = last_lease + 60000"});
-MUTANT("a hold that has ended goes after a minute",
+MUTANT("the keys expire a minute after the last use",
        {"math.max(now, last_lease, memory.lasts) + 2592000000",
         "math.max(now, last_lease, memory.lasts) + 60000"});
-MUTANT("only writers see who died",
+MUTANT("inspect does not list a run that died",
        {"local line = string.sub(owner, 1, 1) ~= '~' and M.lines.read(owner)", "local line = nil"});
-MUTANT("a run that died ends when that is found",
+MUTANT("a run that died ends when the sweep finds it",
        {"note_lapse(owner, line, tonumber(ends[i]))", "note_lapse(owner, line, now)"});
-MUTANT("a run that died ran until its lease ended",
+MUTANT("a run that died was renewed until its lease expired",
        {"math.max(line.since, ended - line.ttl)", "ended"});
-MUTANT("those who look do not see who failed", {"failed_record = failed_record(rows),", ""});
+MUTANT("inspect does not show the record of the last failure",
+       {"failed_record = failed_record(rows),", ""});
 
 // Whatever became of its hold meanwhile.
 CASE("ends: an expired lease is shown as ended before a script sweeps it") {
@@ -412,12 +416,11 @@ CASE("ends: an expired lease is shown as ended before a script sweeps it") {
   lab.play("E granted rows=0; 31s pass");
   need(lab.history().empty() && lab.counts() == "4 2 2 0 1", "a row that the run does not want");
 }
-MUTANT("those who look take a grant for a run",
+MUTANT("inspect lists a grant as a run",
        {"if not line or line.state == 'granted' or line.unclaimed or line.token == 0 then return "
         "nil end",
         "if not line then return nil end"});
-MUTANT("those who look see rows that the run does not want",
-       {"4 or 0), memory.keep)", "4 or 0), 100)"});
+MUTANT("inspect lists more rows than the run wants", {"4 or 0), memory.keep)", "4 or 0), 100)"});
 
 // Those who look also find the row that a second end replaces.
 CASE("ends: a run whose lease was restored after days has one end") {
@@ -426,7 +429,7 @@ CASE("ends: a run whose lease was restored after days has one end") {
   lab.pass(31s);
   need_unseen(lab, "rows expired -; counts 1 1 1 0 1");
 }
-MUTANT("those who look see the second end beside the first",
+MUTANT("inspect lists both ends of a restored lease",
        {"if place then rows[place] =", "if false then rows[place] ="});
 
 CASE("ends: a release that comes after days changes nothing") {
@@ -443,7 +446,7 @@ CASE("ends: runs are listed in the order of their ends") {
       "counts 2 2 2 0 2; C exit:0; rows released exit:0, expired -, expired -; "
       "counts 3 2 2 0 0");
 }
-MUTANT("a run that died is listed after one that ended later",
+MUTANT("the history lists a run that died after a later one",
        {"  if is_due then M.sweep.run() end  -- a run whose lease ended before is listed before "
         "this one\n"
         "  reply = end_hold(line)",
@@ -459,7 +462,7 @@ CASE("ends: a second end replaces the row of the first, wherever that is") {
       "D granted shared; 31s pass; E granted shared; E exit:0; D restored shared; D exit:3; "
       "rows released exit:0, released exit:3, released exit:1, released exit:0, expired -");
 }
-MUTANT("a second end is listed again unless its row is the newest",
+MUTANT("the second end of a lease replaces only the newest row",
        {"for place = 0, memory.keep - 1 do", "for place = 0, 0 do"});
 
 }  // namespace

@@ -30,7 +30,7 @@ CASE("once: a success counts as done for the next run with the same key or perio
   lab.play("G granted; G released", asks("one two"));
   lab.play("H granted within=12h; H released; I granted");
 }
-MUTANT("a success is not marked",
+MUTANT("a success leaves no mark",
        {"if args.outcome == 'succeeded' then\n    local mark", "if false then\n    local mark"});
 
 // Before room, the cool-down, busy, -n and --max-queue.
@@ -39,7 +39,8 @@ CASE("once: done is decided before anything else") {
       "A runs once=k; B granted min-hold=60s; C done once=k at-once; "
       "D done once=k max-queue=0; B renewed; B released; E done once=k");
 }
-MUTANT("it is decided after room and the queue", {"or settle_if_done() or (held", "or (held"});
+MUTANT("acquire decides whether the work is done after all else",
+       {"or settle_if_done() or (held", "or (held"});
 
 // A distance: what was granted after one asked, or had asked less than that before.
 CASE("once: a distance counts from the time when each run asked") {
@@ -51,9 +52,9 @@ CASE("once: a distance counts from the time when each run asked") {
       "H queued within=12h asked=13h; I queued within=12h; 1s pass; G released; "
       "H runs within=12h asked=13h; I done within=12h asked=1s");
 }
-MUTANT("what was granted after one asked is not done",
+MUTANT("a run repeats work that was granted after it asked",
        {"return mark.granted > work.asked or", "return"});
-MUTANT("the distance counts from the grant",
+MUTANT("the distance counts from the grant of the last run",
        {"mark.asked > work.asked - work.span", "mark.granted > work.asked - work.span"});
 
 // Its own words say when it asked, and requests that are slow do not make that later.
@@ -63,7 +64,7 @@ CASE("once: the time of the first request counts") {
       "B queued within=1h asked=0s; A marked within=1h asked=1h5s; "
       "B done: A within=1h asked=0s");
 }
-MUTANT("the time of a resent request counts",
+MUTANT("the distance counts from a resent request",
        {"if known then work.asked = math.min(work.asked, known.asked) end", ""});
 
 CASE("once: waiters whose work is done leave, and learn of it") {
@@ -76,11 +77,13 @@ CASE("once: waiters whose work is done leave, and learn of it") {
   need(skips.count == 4 && skips.done == 4 && skips.record == "record of F", "not counted");
   as<lock::Run>(history.at(0), "no run");
 }
-MUTANT("a waiter starts although it is done", {"elseif verdict then", "elseif false then"});
-MUTANT("waiters whose work is done are not woken",
+MUTANT("admit grants the lock to a waiter whose work is done",
+       {"elseif verdict then", "elseif false then"});
+MUTANT("the script does not wake waiters whose work is done",
        {"M.wakes.add(owner, M.tombstones.word(kind))", ""});
-MUTANT("a waiter that left as done is only gone", {"if kind == 4 and work then", "if false then"});
-MUTANT("skips are not counted as done",
+MUTANT("a waiter whose work is done learns only that it is gone",
+       {"if kind == 4 and work then", "if false then"});
+MUTANT("the memory counts no skip as done",
        {"M.history.count_skip(record, not (kind == 4 and note) and M.tombstones.word(kind))",
         "M.history.count_skip(record)"});
 
@@ -105,7 +108,7 @@ CASE("once: at most 64 waiters whose work is done leave in one script") {
   lab.granted('Y');
   need(lab.inspect().live_waiters == 0, "some still wait");
 }
-MUTANT("any number leaves at once", {"for _ = 1, ADMIT do", "for _ = 1, 1000 do"});
+MUTANT("any number of waiters leaves in one script", {"for _ = 1, ADMIT do", "for _ = 1, 1000 do"});
 
 void marked_by_another(Lab& lab, const std::string& key) {
   const std::string now = std::to_string(lab.inspect().holders.at(0).since.ms);
@@ -123,11 +126,11 @@ CASE("once: a grant is not claimed if the work is done by then") {
   marked_by_another(lab, "other");
   need(lab.granted('D', asking("once=other")) == token, "what runs is called off");
 }
-MUTANT("a grant is claimed although it is done",
+MUTANT("an owner claims a grant although its work is done",
        {"not (line and line.state ~= 'granted')", "not line"});
-MUTANT("the next is not admitted in the place of one that is done",
+MUTANT("no waiter is admitted in place of an owner whose work is done",
        {"end\n  return verdict\n", "end\n  M.admit.exclude(M.queue.head())\n  return verdict\n"});
-MUTANT("the running hold counts as a grant to be claimed",
+MUTANT("a run learns that its work is done while it runs",
        {"not (line and line.state ~= 'granted')", "true"});
 
 CASE("once: the lock is not handed over to a waiter whose work is done") {
@@ -135,7 +138,7 @@ CASE("once: the lock is not handed over to a waiter whose work is done") {
   marked_by_another(lab, "k");
   lab.play("A released; C holds; B done once=k");
 }
-MUTANT("the lock is handed to a waiter whose work is done",
+MUTANT("a release hands the lock to a waiter whose work is done",
        {"local verdict = work and", "local verdict = false and"});
 
 CASE("once: repeated requests record one success") {
@@ -145,7 +148,7 @@ CASE("once: repeated requests record one success") {
       "A marked once=k; A marked once=k; all forgotten 1 0 0; A unmarked once=k; "
       "B granted once=k; B released");
 }
-MUTANT("a resent release is marked anew",
+MUTANT("a resent release writes a second mark",
        {"if end_kind == 2 then return mark_before() end",
         "if end_kind == 2 then return note(nil) end"},
        {"if token <= memory.forgotten then return '' end", ""});
@@ -156,7 +159,7 @@ CASE("once: a run has ended although nested runs continue") {
       "A granted once=k tries=9; A inner renewed; A marked once=k tries=9; "
       "A marked once=k tries=9; B done once=k tries=9; A holds");
 }
-MUTANT("what ends before its nested runs is not marked",
+MUTANT("an outer run that ends before its nested runs leaves no mark",
        {"mark_before() or M.outcome.note(line)}", "mark_before() or ''}"});
 
 CASE("once: a run that failed, died or was broken leaves no mark") {
@@ -167,12 +170,12 @@ CASE("once: a run that failed, died or was broken leaves no mark") {
   lab.release('F', lock::Entry::outer(), "-", lock::ReleaseHow::unused);
   lab.play("G granted once=k");
 }
-MUTANT("a failed run is marked",
+MUTANT("a failed run leaves a mark",
        {"if args.outcome == 'succeeded' then\n    local mark", "if true then\n    local mark"});
-MUTANT("a run that was forced out is marked",
+MUTANT("a broken run leaves a mark",
        {"if forced then return {'absent',",
         "if forced then return {'absent', mark = M.outcome.note(line),"});
-MUTANT("the end of an owner does not bar its mark",
+MUTANT("an owner that ended in another way leaves a mark",
        {"if end_kind == 2 then return mark_before() end", ""},
        {"if end_kind and end_kind > 1 then return M.tombstones.word(end_kind) end", ""});
 
@@ -187,10 +190,10 @@ CASE(
       "F done once=k");
 }
 MUTANT(
-    "a lost lease is marked although taken since",
+    "a lost lease leaves a mark although another owner was granted the lock",
     {"if why and not (why == 'full' and (not other or other.token <= number)) then return '' end",
      ""});
-MUTANT("a late success is not marked", {"return note(nil)", "return ''"});
+MUTANT("a late success leaves no mark", {"return note(nil)", "return ''"});
 
 // By a client whose clock is older than the server's.
 CASE("once: a success of a run that asked before 1970 is read") {
@@ -211,9 +214,9 @@ CASE("once: forgotten work stays forgotten") {
   const auto again = as<lock::Granted>(lab.acquire('F', asking("once=one")), "not granted");
   need(again.forgotten >= token && again.forgotten < again.token, "not up to which token");
 }
-MUTANT("forget says nothing to other servers",
+MUTANT("acquire does not tell other servers what was forgotten",
        {"math.max(memory.forgotten, mark.ended == 0 and mark.token or 0)", "0"});
-MUTANT("forget forgets what runs now",
+MUTANT("forget forgets work that runs now",
        {"then return line.token - 1 end", "then return math.max(memory.last, now_us) end"});
 
 CASE("once: forget considers only current holders, even before an expired lease is swept") {
@@ -221,7 +224,7 @@ CASE("once: forget considers only current holders, even before an expired lease 
       "A granted slots=2 ttl=1s; B granted slots=2 once=k; 2s pass; all forgotten; B marked "
       "once=k");
 }
-MUTANT("a lease that has ended runs on",
+MUTANT("forget counts an expired lease as a run",
        {"call('ZCOUNT', HOLDERS, '(' .. now, '+inf')", "M.holders.count()"});
 
 // Adds `count` expired marks; at each multiple of 64 fields, a success looks for them.
@@ -238,7 +241,7 @@ CASE("once: the next success removes many that have expired") {
   lab.play("A marked once=k");
   need(lab.cli({"HLEN", lab.key("once")}) == "1", "they stay");
 }
-MUTANT("marks that have expired stay",
+MUTANT("a success does not remove expired marks",
        {"call('HDEL', ONCE, all[i])\n    elseif", "local _ = 0\n    elseif"});
 
 CASE("once: a server forgets the failures that others have forgotten, and no later ones") {
@@ -249,7 +252,7 @@ CASE("once: a server forgets the failures that others have forgotten, and no lat
   ask.forgotten = lab.token('A');
   (void)as<lock::Granted>(lab.acquire('D', ask), "not granted");
 }
-MUTANT("failures are not forgotten as others have",
+MUTANT("acquire does not forget failures that other servers have forgotten",
        {"or mark.failures > 0 and mark.failed * 1000", ""});
 
 CASE("once: after so many failures no run tries again") {
@@ -268,9 +271,10 @@ CASE("once: after so many failures no run tries again") {
       "D fails day=2026-11-22; F granted day=2026-11-23 tries=2; all forgotten; "
       "C refused day=2026-11-22 tries=2");
 }
-MUTANT("failures are not counted",
+MUTANT("the mark counts no failure",
        {"mark.failures, mark.failed = failures_of(work, mark) + 1, work.asked", ""});
-MUTANT("one that died did not fail", {"if work then M.once.note_failure(work) end\n", "\n"});
+MUTANT("a run that died does not count as a failed attempt",
+       {"if work then M.once.note_failure(work) end\n", "\n"});
 
 // Else a server of a quorum whose clock is ahead does not learn that it was forgotten.
 CASE("once: a waiter learns of a failure no later than it was") {
@@ -283,7 +287,7 @@ CASE("once: a waiter learns of a failure no later than it was") {
     need(failed.last.value <= static_cast<uint64_t>(lab.now() - 10'000) * 1000, "a later failure");
   }
 }
-MUTANT("a waiter that was dismissed learns of a failure of this moment",
+MUTANT("a dismissed waiter learns of a failure of this moment",
        {"token = tonumber(token)}", "token = now_us}"});
 
 CASE("once: failures count until a success, or for the distance") {
@@ -293,9 +297,9 @@ CASE("once: failures count until a success, or for the distance") {
       "D granted within=1m; D fails within=1h tries=1; E granted within=1m asked=5m; "
       "E marked within=1h tries=1 asked=5m; 55m pass; F granted within=1h tries=1");
 }
-MUTANT("failures outlive the success",
+MUTANT("a success does not end the failures of a mark",
        {"failures = 0, failed = 0,\n", "failures = before.failures, failed = before.failed,\n"});
-MUTANT("failures count for ever",
+MUTANT("failures of a distance count forever",
        {"if work.field == 'within' and mark.failed <= work.asked - work.span then return 0 end",
         ""});
 
@@ -312,8 +316,8 @@ CASE("once: marks are kept for a while after they were last asked for") {
   need(lab.end_of("once") > 0, "the marks have no end");
   lab.play("49h pass; H done day=2026-11-22; 2h pass; I granted day=2026-11-22");
 }
-MUTANT("asking does not keep a mark", {"  M.once.keep(work)\n", ""});
-MUTANT("the marks have no end",
+MUTANT("acquire does not prolong the mark that it asks for", {"  M.once.keep(work)\n", ""});
+MUTANT("the marks never expire",
        {"if left < mark.kept - now then call('PEXPIREAT', ONCE, int(mark.kept)) end", ""});
 
 CASE("once: of a thousand keys the least recently used ones are dropped") {
@@ -340,12 +344,13 @@ CASE("once: of a thousand keys the least recently used ones are dropped") {
   lab.play("I runs once=later");
   need(lab.cli({"HLEN", lab.key("once")}) == "2", "what is over is kept");
 }
-MUTANT("a resent release does not say that another was forgotten",
+MUTANT("a resent release does not say that another mark was removed",
        {"M.tombstones.kind(request.owner .. ':no_room') and 'no_room' or 'marked'", "'marked'"});
-MUTANT("the newest key goes", {"a.kept < b.kept", "a.kept > b.kept"});
-MUTANT("keys without a bound", {"for i = 1, BATCH do call('HDEL', ONCE, found[i].name) end", ""});
+MUTANT("the script removes the mark that was used last", {"a.kept < b.kept", "a.kept > b.kept"});
+MUTANT("the number of keys has no bound",
+       {"for i = 1, BATCH do call('HDEL', ONCE, found[i].name) end", ""});
 MUTANT("each release reads all marks", {"n % BATCH > 0", "n < MARKS and n % BATCH > 0"});
-MUTANT("marks that are over stay",
+MUTANT("the script does not remove expired marks to make room",
        {"(mark.kept or 0) <= now then\n      call('HDEL', ONCE, all[i])",
         "(mark.kept or 0) <= now then"});
 
@@ -379,8 +384,9 @@ CASE("once: failures and forgotten work displace no success") {
   need(lab.cli({"HLEN", lab.key("once")}) == "1921", "no bound");
   lab.play("F done once=also tries=2");
 }
-MUTANT("a failure pushes out a mark", {"and (mark.ended > 0) == done then", "then"});
-MUTANT("a success among failures has no bound", {"not same_sort and", "before.kept == 0 and"});
+MUTANT("a failure displaces a success", {"and (mark.ended > 0) == done then", "then"});
+MUTANT("the number of successes after failures has no bound",
+       {"not same_sort and", "before.kept == 0 and"});
 
 CASE("once: forget says what it removed") {
   lab.play(
@@ -414,7 +420,7 @@ CASE("once: with memory full a success is recorded and found") {
       "A runs once=k; B granted once=other; memory full; C done once=k; "
       "B marked once=other; memory free");
 }
-MUTANT("what is done needs memory",
+MUTANT("acquire needs memory to learn that work is done",
        {" or done_reply() then M.keys.touch() end", " then M.keys.touch() end"});
 
 // A run without these options leaves nothing of the kind, and neither does one of another kind.
@@ -422,7 +428,7 @@ CASE("once: runs without these options leave no record") {
   lab.play("A granted; A exit:0; B granted once=k; B fails once=k");
   need(lab.cli({"EXISTS", lab.key("once")}) == "0", "something is remembered");
 }
-MUTANT("failures are counted for all",
+MUTANT("a run without these options stores its failure",
        {"if not work or not work.max then return end", "if not work then return end"},
        {"if args.outcome == 'failed' and", "if args.outcome ~= 'succeeded' and"});
 

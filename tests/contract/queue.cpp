@@ -22,7 +22,7 @@ CASE("waiters are served in order of arrival, and tokens increase") {
     last = token;
   }
 }
-MUTANT("last come, first served",
+MUTANT("the queue serves the last waiter first",
        {"call('ZRANGE', QUEUE, 0, 0)[1]", "call('ZRANGE', QUEUE, -1, -1)[1]"});
 
 // A resent acquire changes nothing.
@@ -44,9 +44,9 @@ CASE("a refused wait leaves nothing") {
   need(holder != nullptr && holder->record == "record of A", "the holder is not named");
   lab.play("C queued; A released; B busy; nobody waits; C holds");
 }
-MUTANT("who is refused is not shown the holder",
+MUTANT("a refusal does not name the holder",
        {"waiters = waiters, holder = M.views.obstacle(request.may_pass)", "waiters = waiters"});
-MUTANT("a refused wait joins the queue", {"args.at_once or full", "full"});
+MUTANT("a refused run joins the queue", {"args.at_once or full", "full"});
 
 CASE("a full queue leaves nothing") {
   Ask one;
@@ -55,7 +55,7 @@ CASE("a full queue leaves nothing") {
   need(as<lock::Busy>(lab.acquire('C', one), "not busy").waiters == 1, "waiters not counted");
   lab.play("B queued max-queue=1; B waits");
 }
-MUTANT("a full queue is joined",
+MUTANT("a newcomer joins a full queue",
        {"local full = waiters >= request.max_queue", "local full = false"});
 
 // Each waiter's heartbeat counts from its own last look, by the server's clock.
@@ -72,7 +72,7 @@ CASE("waiters' deadlines are independent and never stack") {
   lab.play("3s pass; B queued");
   need(due('B') == first + 8'000 && due('C') == first + 5'000, "heartbeats stack");
 }
-MUTANT("a heartbeat is not renewed", {"if ticket then M.queue.beat(owner) end", ""});
+MUTANT("acquire does not renew a heartbeat", {"if ticket then M.queue.beat(owner) end", ""});
 
 CASE("a waiter that is late by half of its slice is shown as silent") {
   lab.play("A granted; B queued; 7500ms pass");
@@ -82,7 +82,7 @@ CASE("a waiter that is late by half of its slice is shown as silent") {
   lab.play("B queued");
   need(lab.inspect().waiters.at(0).silent == 0ms, "silent after a heartbeat");
 }
-MUTANT("a silent waiter is not shown", {"silent > 5000 * slices * 3 / 2 and silent or 0", "0"});
+MUTANT("inspect shows no silence", {"silent > 5000 * slices * 3 / 2 and silent or 0", "0"});
 
 // 10,000 waiters died; the one alive behind them is served at once.
 CASE("a live waiter behind 10,000 dead ones is served immediately") {
@@ -100,15 +100,15 @@ CASE("a live waiter behind 10,000 dead ones is served immediately") {
   need(lab.inspect().live_waiters == 0, "the dead still wait");
   need(lab.cli({"ZCARD", lab.key("queue")}) == "0", "the dead are still queued");
 }
-MUTANT("a sweep does not ask for another", {"must_retry = must_retry or #gone == 256", ""},
-       {"  must_retry = true\nend", "end"});
+MUTANT("a sweep that is not finished does not ask for another",
+       {"must_retry = must_retry or #gone == 256", ""}, {"  must_retry = true\nend", "end"});
 
 // The scripts remember who was the head, or every call would wake the next one again.
 CASE("a new head is woken once") {
   lab.play("A granted; BC queued; B asleep; B cancelled; C woken; A renewed; C asleep");
 }
-MUTANT("the new head is not remembered", {"memory.head = head or NOBODY", ""});
-MUTANT("the first waiter is not remembered as the head",
+MUTANT("the memory does not store the new head", {"memory.head = head or NOBODY", ""});
+MUTANT("the memory does not store the first waiter as the head",
        {"if call('ZCARD', QUEUE) > 0 then", "if at_start.waiters > 0 then"});
 
 // The hand-over's receiver is dead.
@@ -144,7 +144,7 @@ CASE("an expired lease serves the head") {
 CASE("dead waiters are removed") {
   lab.play("A granted; B queued; 10s pass; C queued; 6s pass; C waits; A released; C holds");
 }
-MUTANT("a dead head is served",
+MUTANT("admit grants the lock to a dead head",
        {"at_start.beats > 0 and call('ZCOUNT', ALIVE, '-inf', now) > 0 or", ""},
        {"if beat_ends <= now then", "if false then"},
        {"math.floor(beat_ends) - now <= 15000 * (M.beats.slices_of(beat_ends) - 1)", "false"});
@@ -158,7 +158,7 @@ CASE("a waiter that asks in the last millisecond of its heartbeat keeps its posi
   need(again.ticket == place && again.position == 1, "B lost its place");
   lab.play("BC wait");
 }
-MUTANT("a heartbeat in its last millisecond is swept",
+MUTANT("the sweep removes a waiter that asks in its last millisecond",
        {"if ticket then M.queue.beat(owner) end",
         "if ticket and tonumber(call('ZSCORE', ALIVE, owner)) > now then M.queue.beat(owner) end"});
 
@@ -172,9 +172,9 @@ CASE("a waiter keeps its position after one missed claim, not after two") {
   lab.play("D granted; E queued");
   lab.play("B queued; EB wait; B cancelled; released deleted; B queued; BE wait", again);
 }
-MUTANT("a missed claim always keeps the place",
+MUTANT("a waiter keeps its position after any number of missed claims",
        {"if missed == 1 then return", "if false then return"});
-MUTANT("a missed claim never keeps the place",
+MUTANT("a waiter loses its position after one missed claim",
        {"if request.given_ticket > 0 then return request.given_ticket end", ""});
 
 // A wake left over from before changes nothing.
@@ -213,7 +213,7 @@ CASE("the queue lives as long as the records of its waiters") {
   check("as one joins anew");
   need(end("who") >= long_end, "the lines end before the holder's");
 }
-MUTANT("the queue lives as long as its heartbeats alone",
+MUTANT("the queue expires with its heartbeats",
        {"LIMITS, QUEUE, ALIVE, WHO, RELEASED, HISTORY}", "LIMITS, WHO, RELEASED, HISTORY}"});
 
 // The server gets a request of a waiter a second time, while the waiter blocks.
@@ -222,7 +222,7 @@ CASE("a waiter that a late copy of its request makes the head is woken") {
       "A granted; BC queued; 14s pass; C queued; 2s pass; C queued; C woken; C queued; "
       "C asleep");
 }
-MUTANT("a waiter is not woken by its own request",
+MUTANT("a late copy of a waiter's request wakes no head",
        {"not (ticket and M.queue.ticket(owner)) and owner", "owner"});
 
 // And once more, which the server granted the lock but did not reach.
@@ -237,9 +237,9 @@ CASE("waiters whose records were deleted keep their positions") {
   need(lab.granted('C') > token, "a grant is lost with its line");
   lab.play("C holds; all keys end");
 }
-MUTANT("a waiter without a line is passed by",
+MUTANT("admit removes a waiter without a line",
        {"return M.wakes.add(head, 'look')", "M.queue.remove(head)"});
-MUTANT("the line of a waiter does not come back",
+MUTANT("acquire does not write a waiter's deleted line again",
        {"M.lines.write(owner, M.enter.new_line('waiting')) end  -- it", "end  -- it"});
 
 // Else it is lost at its first renewal.
@@ -270,7 +270,7 @@ CASE("runs that came and went leave nothing behind while one stays") {
     need(owner < 'B' + 10 || fields <= few, "what is known of those that are gone adds up");
   }
 }
-MUTANT("the notes of waiters outlive their tombstones",
+MUTANT("the sweep leaves the notes of waiters",
        {"call('HDEL', WHO, '!' .. owner, '#' .. owner)", "call('HDEL', WHO, '#' .. owner)"});
 
 CASE("every key expires") {
@@ -278,8 +278,8 @@ CASE("every key expires") {
       "A granted; all keys end; 0s pass; BC queued; C removed; all forced; A released; "
       "B granted; all keys end");
 }
-MUTANT("the memory has no end", {"call('PEXPIREAT', META, int(memory.expires))", ""});
-MUTANT("the holders have no end", {"{HOLDERS, LIMITS,", "{LIMITS,"});
+MUTANT("the memory never expires", {"call('PEXPIREAT', META, int(memory.expires))", ""});
+MUTANT("the holders never expire", {"{HOLDERS, LIMITS,", "{LIMITS,"});
 
 CASE("overdue tombstones are removed") {
   for (char owner : {'A', 'B', 'C'}) {
@@ -289,7 +289,7 @@ CASE("overdue tombstones are removed") {
   }
   need(lab.cli({"ZCARD", lab.key("released")}) == "2", "a tombstone stays though it is overdue");
 }
-MUTANT("overdue tombstones stay", {"  sweep_tombstones()\n", ""});
+MUTANT("the sweep leaves old tombstones", {"  sweep_tombstones()\n", ""});
 
 constexpr const char* kSilent =
     "math.floor(beat_ends) - now <= 15000 * (M.beats.slices_of(beat_ends) - 1)";
@@ -355,8 +355,8 @@ CASE("slices and heartbeats grow with the position in the queue") {
          where + "alive after more than three slices");
   }
 }
-MUTANT("a long slice, and the heartbeat of a short one", {"now + 15000 * slices", "now + 15000"});
-MUTANT("the slice does not grow with the place",
+MUTANT("the heartbeat does not grow with the slice", {"now + 15000 * slices", "now + 15000"});
+MUTANT("the slice does not grow with the position",
        {"return math.min(4, 1 + math.floor(place / 64))", "return 1"});
 
 // How often `INFO commandstats` says that a command was called.
@@ -392,7 +392,7 @@ CASE("the heartbeat of an idle waiter is one write") {
   need(now.held == before.held + 10s && now.left == *before.left - 10s,
        "the holder's times differ");
 }
-MUTANT("a heartbeat writes more than it needs",
+MUTANT("an acquire far from the head moves the expiry of the keys",
        {"put_score(ALIVE, ends, owner)", "put_score(ALIVE, ends, owner) M.keys.note_new(ALIVE)"});
 
 // It replaces what is there.
@@ -409,7 +409,7 @@ CASE("a renewal moves the ends of the keys once an hour") {
   }
   need(lab.end_of("holders") > first, "they are not moved");
 }
-MUTANT("each renewal moves the ends of the keys",
+MUTANT("each renewal moves the expiry of the keys",
        {"call('HSET', key, field, text) == 1", "call('HSET', key, field, text) >= 0"});
 
 CASE("an idle waiter keeps its position by a heartbeat, which changes nothing else") {
@@ -431,9 +431,9 @@ CASE("an idle waiter keeps its position by a heartbeat, which changes nothing el
   lab.play("15s pass; A renewed ttl=1h");
   need(lab.queued('B').position == 301, "another place after it");
 }
-MUTANT("a heartbeat has the length of a short slice",
+MUTANT("an idle waiter's heartbeat lasts for a short slice",
        {"M.beats.score(now, slices), owner)", "M.beats.score(now, 1), owner)"});
-MUTANT("a heartbeat prolongs nothing",
+MUTANT("an idle waiter's heartbeat prolongs nothing",
        {"redis.pcall('ZADD', ALIVE, M.beats.score(now, slices), owner)", "0"});
 
 // Else a waiter takes it for another holder each time, and asks.
@@ -456,8 +456,8 @@ CASE("a heartbeat names the holder that acquire named") {
   lab.play("A released");
   check("a cool-down");
 }
-MUTANT("a heartbeat names the cool-down", {"string.gsub(first[1], '^~', '')", "first[1]"});
-MUTANT("a heartbeat names no closure",
+MUTANT("a heartbeat names a cool-down", {"string.gsub(first[1], '^~', '')", "first[1]"});
+MUTANT("a heartbeat does not name the closure",
        {"if closed then holder, ends", "if false then holder, ends"});
 
 CASE("a waiter asks if a heartbeat is not enough") {
@@ -489,14 +489,13 @@ CASE("a waiter asks if a heartbeat is not enough") {
   lab.play("C queued; holders deleted");
   need(asks('C'), "though nobody holds the lock");
 }
-MUTANT("a heartbeat is enough near the head", {"place < 64", "false"});
-MUTANT("a heartbeat does not see that a lease has ended or that nobody holds the lock",
+MUTANT("a heartbeat lets a waiter near the head wait", {"place < 64", "false"});
+MUTANT("a heartbeat does not see that no lease is left",
        {"not first[2] or tonumber(first[2]) <= now or call('ZCOUNT'", "call('ZCOUNT'"});
-MUTANT("a heartbeat is enough where one has died",
-       {"or call('ZCOUNT', ALIVE, '-inf', now) > 0", ""});
-MUTANT("a heartbeat that the server refuses counts",
+MUTANT("a heartbeat does not see a dead waiter", {"or call('ZCOUNT', ALIVE, '-inf', now) > 0", ""});
+MUTANT("a heartbeat counts that the server refuses",
        {"if type(beat) == 'table' then", "if false then"});
-MUTANT("a heartbeat is enough for one whose heartbeat was deleted",
+MUTANT("a heartbeat restores a deleted heartbeat",
        {" or not call('ZSCORE', ALIVE, owner) then", " then"});
 MUTANT("a heartbeat does not read the form",
        {"if tonumber(call('HGET', META, 'form') or 0)", "if 1"});
@@ -533,8 +532,8 @@ CASE("idle waiters sweep dead waiters and serve the head") {
   lab.play("20s pass; C queued; 20s pass; C queued; 5s pass; C queued");
   need(lab.holders() == "?", "a lease that ended serves nobody");
 }
-MUTANT("a heartbeat does not see that a lease has ended", {"  sweep_holders()\n", ""});
-MUTANT("a heartbeat does not see that others have died", {"  sweep_waiters()\n", ""},
+MUTANT("an idle waiter does not sweep an expired lease", {"  sweep_holders()\n", ""});
+MUTANT("an idle waiter does not sweep dead waiters", {"  sweep_waiters()\n", ""},
        {"if beat_ends <= now then", "if false then"});
 
 CASE("a waiter that comes near the head is woken once") {
@@ -550,9 +549,9 @@ CASE("a waiter that comes near the head is woken once") {
   need(beat_end(lab, 'C') == first + 5'000, "another heartbeat");
   lab.play("A renewed ttl=1h; C asleep");
 }
-MUTANT("one that comes near the head is not woken",
+MUTANT("the script does not wake a waiter that comes near the head",
        {"if ends and M.beats.slices_of(ends) > 1 then M.wakes.add(moved[i], 'look') end", ""});
-MUTANT("one near the head is woken again and again", {"left == 0 or ", ""},
+MUTANT("the script wakes a waiter near the head again and again", {"left == 0 or ", ""},
        {"ends and M.beats.slices_of(ends) > 1", "ends"}, {"64 - left)", "0)"});
 
 CASE("a waiter that comes near the head by a hand-over is woken") {
@@ -565,7 +564,7 @@ CASE("a waiter that comes near the head by a hand-over is woken") {
   lab.cli({"ZADD", lab.key("queue"), "1", Lab::owner('E').text()});
   lab.play("E queued; C released; E holds; D asleep");
 }
-MUTANT("one that comes near the head by a hand-over is not woken",
+MUTANT("a hand-over does not wake the waiter that comes near the head",
        {"if ends and M.beats.slices_of(ends) > 1 then M.wakes.add(moved[i], 'look') end", ""});
 
 // However many leave at once, and by their death, too.
@@ -578,7 +577,7 @@ CASE("all waiters that come near the head together are woken") {
     need(lab.queued(owner).slice == 5s, std::string(1, owner) + " does not look more often");
   }
 }
-MUTANT("only the last of those that come near the head is woken",
+MUTANT("the script wakes only the last waiter that comes near the head",
        {"math.max(0, 64 - left)", "64 - 1"});
 
 // B has not asked for a while, C has: C is served, and B keeps its place.
@@ -595,12 +594,12 @@ CASE("a grant goes to a waiter that asked lately, and the others keep their posi
   need(back.ticket == again.ticket && back.position == 1, "its place is lost");
   lab.play("BD wait; C released; B granted");
 }
-MUTANT("a waiter that has been silent is granted the lock", {kSilent, "false"});
-MUTANT("one that was passed by is not woken",
+MUTANT("admit grants the lock to a silent waiter", {kSilent, "false"});
+MUTANT("admit does not wake the silent waiter that it passes over",
        {"M.tombstones.add(head, 0) end\n      M.wakes.add(head, 'look')",
         "M.tombstones.add(head, 0) end"});
-MUTANT("one that was passed by finds the queue full", {" and not waited_before", ""});
-MUTANT("one that was passed by goes to the tail",
+MUTANT("a waiter that was passed over finds the queue full", {" and not waited_before", ""});
+MUTANT("a waiter that was passed over moves to the end of the queue",
        {"if M.stamps.of(head) > 0 then M.tombstones.add(head, 0) end",
         "M.tombstones.add(head, 1)"});
 
@@ -618,7 +617,7 @@ CASE("the only survivor of a queue is served") {
   }
   need(lab.holders() == "Z" && lab.inspect().live_waiters == 0, "the dead still wait");
 }
-MUTANT("dead waiters at rest are granted the lock one by one", {kSilent, "false"});
+MUTANT("admit grants the lock to dead idle waiters one by one", {kSilent, "false"});
 
 CASE("an idle waiter notes its attempts") {
   lab.play("A granted ttl=1h");
@@ -632,9 +631,9 @@ CASE("an idle waiter notes its attempts") {
   lab.play("B ended attempt=2");
   need(beat_end(lab, 'B') == end, "a late attempt prolongs a heartbeat");
 }
-MUTANT("a waiter does not note its attempt",
+MUTANT("acquire does not store the attempt of a waiter",
        {"M.stamps.store(request.owner, request.stamp) end\n  local ticket", "end\n  local ticket"});
-MUTANT("a late attempt keeps a waiter alive",
+MUTANT("a late attempt renews the heartbeat of a waiter",
        {"if stamp > 0 and stamp < M.stamps.of(owner) then return {'gone'",
         "if M.queue.ticket(owner) then M.queue.beat(owner) end if stamp > 0 and stamp < "
         "M.stamps.of(owner) then return {'gone'"});
@@ -696,7 +695,7 @@ CASE("urgent: a thousand queues are served in the order that was promised") {
     queue.check_overtaking(order);
   }
 }
-MUTANT("an urgent one waits at the end of the queue",
+MUTANT("an urgent waiter joins at the end of the queue",
        {"args.earlier and math.max(1, now_us - args.earlier)", "nil"});
 
 CASE("urgent: the ticket that a client brings is not made earlier a second time") {
@@ -706,7 +705,7 @@ CASE("urgent: the ticket that a client brings is not made earlier a second time"
   need(lab.queued('U', {.ticket = {ticket}, .urgent = 1h}).ticket.value == ticket,
        "another ticket");
 }
-MUTANT("an urgent one comes earlier with each loss",
+MUTANT("an urgent waiter overtakes more waiters each time it rejoins",
        {"if request.given_ticket > 0 then return request.given_ticket end",
         "if request.given_ticket > 0 then return request.given_ticket - (args.earlier or 0) end"});
 
@@ -718,7 +717,7 @@ CASE("urgent: a waiter that misses two claims moves to the end") {
   lab.play("C queued; UC wait; B released; 3s pass; C granted; D queued; U queued" + again);
   lab.play("DU wait");
 }
-MUTANT("an urgent one never moves to the end",
+MUTANT("an urgent waiter never moves to the end of the queue",
        {"if missed == 1 then return", "if missed == 1 and not urgent then return"});
 
 CASE("first: a waiter is moved to the head, is woken and learns it") {
@@ -734,7 +733,7 @@ CASE("first: a waiter from far behind is served next") {
   crowd(lab, 300);
   lab.play("B queued; 20s pass; B moved; A released; B holds; B granted");
 }
-MUTANT("one that was moved is sent back to ask again",
+MUTANT("a moved waiter keeps its long heartbeat",
        {"beat_ends and math.floor(beat_ends) or", "beat_ends or"});
 
 CASE("first: exempt waiters of a closed lock stay before it") {
@@ -742,9 +741,9 @@ CASE("first: exempt waiters of a closed lock stay before it") {
   lab.close("c1", 1h);
   lab.play("BC queued; DE queued while-closed; C moved; DECB wait; E moved; EDCB wait");
 }
-MUTANT("one that may not pass is moved before those that may",
+MUTANT("a move puts an ordinary waiter before the exempt ones",
        {"ticket < passed and '-inf' or int(passed)", "'-inf'"});
-MUTANT("one that may pass is moved behind the others",
+MUTANT("a move puts an exempt waiter behind the others",
        {"ticket < passed and '-inf' or int(passed)", "int(passed)"});
 
 CASE("first: the row of its run says who moved it") {
@@ -753,7 +752,7 @@ CASE("first: the row of its run says who moved it") {
   lab.play("A released; C granted; C exit:0");
   need(as<lock::Run>(lab.history().at(0), "no row").record == "by the operator", "it is not said");
 }
-MUTANT("nobody learns who moved it", {"line.record = args.record", ""});
+MUTANT("a move does not store who moved the waiter", {"line.record = args.record", ""});
 
 CASE("first: with memory full no waiter is moved") {
   lab.play("A granted; BC queued; memory full");

@@ -29,21 +29,21 @@ CASE("the bytes of an older attempt, read after a newer one, change nothing") {
       "B queued attempt=1; B withdraws attempt=1 ticket=0; A ended attempt=1; "
       "A lost attempt=1; A withdraws attempt=2 ticket=0; nobody holds");
 }
-MUTANT("an older attempt is accepted",
+MUTANT("the scripts accept an older attempt",
        {"if stamp > 0 and stamp < M.stamps.of(owner) then", "if false then"},
        {"2 * args.attempt + 1 <= M.stamps.of(owner) then", "false then"});
-MUTANT("the number of the attempt is not kept",
+MUTANT("the scripts do not store the number of an attempt",
        {"if stamp > 0 then M.keys.put_text(WHO, '#' .. owner, stamp) end", ""});
-MUTANT("the number of the attempt is not read",
+MUTANT("the scripts do not read the number of an attempt",
        {"tonumber(call('HGET', WHO, '#' .. owner) or 0)", "0"});
-MUTANT("an older write-back is accepted",
+MUTANT("a renewal accepts an older write-back",
        {"if stamp > 0 and stamp < M.stamps.of(owner) then return", "if false then return"});
 
 CASE("an acquire that arrives after its cancel takes nothing") {
   need(lab.cancel_attempt('A', 1, {1000}) == CancelReply::not_found, "A had something");
   lab.play("A ended attempt=1; nobody holds; nobody waits; A granted attempt=2");
 }
-MUTANT("the cancel of an unknown owner is forgotten",
+MUTANT("the cancel of an unknown owner leaves no stamp",
        {"  M.stamps.store(owner, 2 * args.attempt + 1)\n", ""});
 
 // What is known of its attempts outlives the tombstone of an earlier one.
@@ -56,7 +56,7 @@ CASE("a late cancel ends no confirmed lease, even after its tombstone") {
   lab.play("B withdraws attempt=1 ticket=0");  // sweeps the tombstone
   lab.play("A withdraws attempt=1 ticket=0; A holds");
 }
-MUTANT("a sweep forgets the attempts of live owners",
+MUTANT("the sweep removes the stamps of live owners",
        {"if not (M.holders.held_until(owner) or M.queue.ticket(owner)) then call('HDEL'",
         "if true then call('HDEL'"});
 
@@ -68,7 +68,7 @@ CASE("a late write-back changes nothing") {
            "written back over a holder");
   lab.play("B holds");
 }
-MUTANT("a write-back without the owner check",
+MUTANT("a write-back restores a lease next to another holder",
        {"if not M.slots.fits(limit, true) then return 'full' end", ""});
 
 CASE("the token of the majority is written back") {
@@ -79,10 +79,10 @@ CASE("the token of the majority is written back") {
   lab.release('A');
   need(lab.granted('B', attempt(1)) > agreed, "the next token is not greater than the majority's");
 }
-MUTANT("the token is not written back",
+MUTANT("a write-back does not store the token",
        {"    line.token = token\n    memory.last = math.max(memory.last, token)\n",
         "    line.token = token\n"});
-MUTANT("the token is not written back", {"    line.token = token\n", ""});
+MUTANT("a write-back does not store the token", {"    line.token = token\n", ""});
 
 // A server that was stopped until the run was over gets the acquire and the release alone.
 CASE("a run that was never confirmed here is not listed") {
@@ -93,9 +93,9 @@ CASE("a run that was never confirmed here is not listed") {
   lab.play("C granted attempt=1; D queued attempt=1; D cancelled; C released");
   need(lab.history().size() == 1, "a run is listed once another asked");
 }
-MUTANT("the run of an unconfirmed grant is listed",
+MUTANT("the history lists the run of an unconfirmed grant",
        {"request.stamp == 0 and 'held' or 'granted'", "'held'"});
-MUTANT("the run of an unconfirmed grant is listed",
+MUTANT("the history lists the run of an unconfirmed grant",
        {"line.state == 'granted' or line.unclaimed", "line.unclaimed"});
 
 CASE("a renewal brings the token where the write-back was missed") {
@@ -107,7 +107,7 @@ CASE("a renewal brings the token where the write-back was missed") {
   need(as<lock::Run>(lab.history().at(0), "no run").token == agreed, "not under its token");
   need(lab.granted('B', attempt(1)) > agreed, "the next token is not greater than the majority's");
 }
-MUTANT("a missed write-back is never repeated",
+MUTANT("a renewal does not repeat a missed write-back",
        {"if stamp > 0 or missed then", "if stamp > 0 then"});
 
 // It was issued by a server whose clock is ahead; this one was away when it was granted.
@@ -120,7 +120,7 @@ CASE("a server that was away gets the lease, even from a client whose clock is a
        "the grant is not completed");
   lab.play("A holds");
 }
-MUTANT("a clock ahead delays the completion of a grant",
+MUTANT("a renewal rejects the token of a client whose clock is ahead",
        {"now_us + 1000 * (args.ahead or 0)", "now_us"});
 
 CASE("a ticket in the future becomes the server's own time") {
@@ -133,9 +133,9 @@ CASE("a ticket in the future becomes the server's own time") {
   lab.cancel_attempt('B', 1, {kAhead});
   lab.play("C holds; B waits; 1s pass; D queued; BD wait", attempt(1, place.value + 2'500'000));
 }
-MUTANT("a ticket in the future is accepted",
+MUTANT("acquire accepts a ticket in the future",
        {"return math.min(request.given_ticket, now_us)", "return request.given_ticket"});
-MUTANT("a ticket in the future is accepted with a cancel",
+MUTANT("a cancel accepts a ticket in the future",
        {"set_place(owner, math.min(ticket, now_us))", "set_place(owner, ticket)"});
 
 CASE("a cancel with the ticket 0 keeps no position") {
@@ -144,7 +144,7 @@ CASE("a cancel with the ticket 0 keeps no position") {
                                      "yielded", "note", "", "attempt", "1", "ticket", "0"});
   lab.play("nobody waits; B holds");
 }
-MUTANT("the ticket 0 is the head of the queue",
+MUTANT("a cancel with the ticket 0 puts the owner at the head of the queue",
        {"if ticket == 0 or not line then", "if not line then"});
 
 CASE("a client that cancelled its grant waits like any other") {
@@ -152,7 +152,7 @@ CASE("a client that cancelled its grant waits like any other") {
   const std::string line = lab.cli({"HGET", lab.key("who"), Lab::owner('A').text()});
   need((" " + line).find(" token=0 ") != line.npos, "it has a token: " + line);
 }
-MUTANT("one that cancelled its grant keeps the token",
+MUTANT("a client that cancelled its grant keeps the token",
        {"line.state, line.token, line.entries, line.slot = 'waiting', 0, nil, nil",
         "line.state, line.entries = 'waiting', nil"});
 
@@ -182,8 +182,9 @@ CASE("a confirmed grant counts even if the earlier one was deleted") {
       "A confirmed attempt=1; holders deleted; B confirmed attempt=1; B released; "
       "A lost: taken; A lost: taken shared");
 }
-MUTANT("a confirmed grant does not count", {"memory.grant = math.max(memory.grant, token)", ""});
-MUTANT("a confirmed grant does not exclude",
+MUTANT("a confirmed grant does not count as a grant",
+       {"memory.grant = math.max(memory.grant, token)", ""});
+MUTANT("a confirmed grant does not count as an exclusive one",
        {"if line.limit == 1 then memory.exclusive = math.max(memory.exclusive, token) end", ""});
 
 CASE("a grant is confirmed and released with memory full") {
@@ -204,7 +205,7 @@ CASE("a grant that is confirmed keeps words that are not known") {
       line().find("slot=3 ") != std::string::npos && line().find("shade=new ") != std::string::npos,
       "other words than those: " + line());
 }
-MUTANT("words of a grant that are not known are dropped",
+MUTANT("a write-back drops unknown words of a grant",
        {"if name ~= 'record' then list", "if name ~= 'record' and name ~= 'shade' then list"});
 
 constexpr Millis kThirtyDays = 720h;
@@ -260,12 +261,12 @@ CASE("a mark that a server writes late is as old as its token") {
   lab.ends('D', {once, 0ms, {agreed.value + 420'000'000}, true, 3min});
   lab.granted('E', attempt_of(once));
 }
-MUTANT("a mark that is written late is as old as the request",
+MUTANT("a late mark is as old as the request",
        {"known and known.asked or since, in_time and since or since - (args.waited or 0)))",
         "known and known.asked or request.work.asked))"});
-MUTANT("a mark that is written late is of one that did not wait",
+MUTANT("a late mark ignores how long the run waited",
        {"in_time and since or since - (args.waited or 0))", "since)"});
-MUTANT("a mark that is written late has a grant of its own",
+MUTANT("a late mark has a later grant than its token",
        {"local since = in_time and line.since or math.min(issued, now)",
         "local since = line and line.since or now"});
 
@@ -280,10 +281,10 @@ CASE("a success is recorded even on a server where the run still waits") {
   need(marked(lab, 'D', next, {lab.token('A').value - 1000}) == lock::Marked::no,
        "marked though another was granted since");
 }
-MUTANT("a success is not marked where the run still waits",
+MUTANT("a success leaves no mark where the run still waits",
        {"local mark = M.outcome.note_late_success(M.tombstones.kind(owner))\n",
         "local mark = ''\n"});
-MUTANT("an older holder bars the mark",
+MUTANT("an older holder prevents the mark",
        {"if why and not (why == 'full' and (not other or other.token <= number)) then",
         "if why then"});
 
@@ -312,8 +313,9 @@ CASE("a server forgets what other servers have forgotten") {
            token,
        "others do not learn of it");
 }
-MUTANT("what others have forgotten counts", {"if work and args.forgotten then", "if false then"});
-MUTANT("what is later than what others have forgotten is forgotten",
+MUTANT("acquire does not forget what other servers have forgotten",
+       {"if work and args.forgotten then", "if false then"});
+MUTANT("acquire forgets more than other servers have forgotten",
        {"if last and last <= through then", "if last then"});
 
 CASE("a server forgets what the servers have agreed on") {
@@ -332,11 +334,11 @@ CASE("a server forgets what the servers have agreed on") {
   const lock::Token next = lab.granted('D');
   need(next.value < tokens[1].value + 3600'000'000, "a token of the future is believed");
 }
-MUTANT("forget keeps to no agreement",
+MUTANT("forget of all marks ignores the token that the servers agreed on",
        {"all[i] ~= 'waits' and mark.token <= through then", "all[i] ~= 'waits' then"});
-MUTANT("forget of a key keeps to no agreement",
+MUTANT("forget of a key ignores the token that the servers agreed on",
        {"if mark.ended == 0 or mark.token <= through then", "if true then"});
-MUTANT("an agreement of the future is accepted",
+MUTANT("forget accepts a token of the far future",
        {"math.min(tonumber(token), math.max(memory.last, now_us + 60000000))", "tonumber(token)"});
 
 CASE("after a cancel the waiter keeps its position and is not granted the lock again immediately") {
@@ -348,7 +350,7 @@ CASE("after a cancel the waiter keeps its position and is not granted the lock a
       "B holds; AC wait; B woken; B withdraws attempt=1 ticket=500; nobody holds; BAC wait; "
       "B granted attempt=2 ticket=500");
 }
-MUTANT("after a cancel the waiter is granted the lock at once", {"head == excluded or ", ""});
+MUTANT("a cancel grants the lock to its own waiter again", {"head == excluded or ", ""});
 
 CASE("the client's ticket decides the order, even after missed claims") {
   lab.play(
@@ -360,7 +362,7 @@ CASE("the client's ticket decides the order, even after missed claims") {
       "A renewed attempt=1 ttl=60s; B queued attempt=3 ticket=7000; "
       "C queued attempt=2 ticket=8000; BC wait");
 }
-MUTANT("the server's own ticket",
+MUTANT("the server replaces the client's ticket by its own",
        {"if request.stamp > 0 then return math.min", "if false then return math.min"},
        {"request.given_ticket > 0 and request.stamp == 0 and not taken",
         "request.given_ticket > 0 and not taken"});

@@ -39,7 +39,7 @@ MUTANT("the first write of a renewal needs memory",
 MUTANT("the first write of a claim needs memory",
        {"if held or ticket or done_reply() then M.keys.touch()",
         "if ticket or done_reply() then M.keys.touch()"});
-MUTANT("the first write of a heartbeat needs memory",
+MUTANT("the first write of a waiter's request needs memory",
        {"if held or ticket or done_reply() then M.keys.touch()",
         "if held or done_reply() then M.keys.touch()"});
 MUTANT("the first write of a release needs memory",
@@ -70,7 +70,7 @@ CASE("a key of a wrong type stops each script before it writes") {
     lab.play("data lost; 0s pass");
   }
 }
-MUTANT("the other keys are not read before the first write", {"call('LLEN', HISTORY)", ""});
+MUTANT("a script does not read all keys before its first write", {"call('LLEN', HISTORY)", ""});
 
 CASE("a key of a wrong type is named") {
   for (const char* suffix :
@@ -82,7 +82,7 @@ CASE("a key of a wrong type is named") {
     lab.play("data lost; 0s pass");
   }
 }
-MUTANT("two keys are read in one line",
+MUTANT("a line of the script reads two keys",
        {"waiters = call('ZCARD', QUEUE),\n  beats", "waiters = call('ZCARD', QUEUE), beats"});
 
 // An operator's request may come from a user that never acquires, and so is not checked.
@@ -135,9 +135,9 @@ CASE("the records of a lock expire 30 days after its last use") {
 }
 MUTANT("a heartbeat shortens the life of the memory",
        {"math.max(memory.expires, now + 2592000000)", "now + 2592000000"});
-MUTANT("use does not prolong the life of the memory",
+MUTANT("the use of a lock does not prolong the life of the memory",
        {"local must_move = needed > memory.expires", "local must_move = memory.expires == 0"});
-MUTANT("the memory ends before the lease",
+MUTANT("the memory expires before the lease",
        {"math.max(now, last_lease, memory.lasts)", "math.max(now, memory.lasts)"});
 MUTANT("a lease that the script stores does not count",
        {"math.max(latest_stored, ", "math.max(0, "});
@@ -151,7 +151,7 @@ CASE("the keys live as long as a lease whose script failed half-way") {
   lab.play("A renewed shared; AB hold");
   need(lab.end_of("holders") >= lab.now() + 90 * 86'400'000LL, "the lease expires with its key");
 }
-MUTANT("keys expire with the lease that ends first",
+MUTANT("the keys expire with the lease that expires first",
        {"call('ZRANGE', HOLDERS, -1, -1, 'WITHSCORES')[2]",
         "call('ZRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2]"});
 MUTANT("a script that found several holders counts its own leases",
@@ -183,9 +183,10 @@ CASE("a wake of a wrong type does not stop a release") {
   lab.cli({"SET", lab.key("wake:" + Lab::owner('B').text()), "not ours"});
   lab.play("A released: released; B granted");
 }
-MUTANT("wake before state", {"function add(owner, event)\n",
-                             "function add(owner, event) call('LPUSH', string.sub(HOLDERS, 1, -8) "
-                             ".. 'wake:' .. owner, event)\n"});
+MUTANT("the scripts push a wake before the new state",
+       {"function add(owner, event)\n",
+        "function add(owner, event) call('LPUSH', string.sub(HOLDERS, 1, -8) "
+        ".. 'wake:' .. owner, event)\n"});
 
 CASE("with the limits deleted shared does not join exclusive") {
   lab.play(
@@ -199,7 +200,8 @@ CASE("a head whose heartbeat was deleted is skipped") {
   lab.cli({"ZREM", lab.key("alive"), Lab::owner('B').text()});
   lab.play("A released; C holds");
 }
-MUTANT("a head without a heartbeat is served", {"if beat_ends <= now then", "if false then"},
+MUTANT("admit grants the lock to a head without a heartbeat",
+       {"if beat_ends <= now then", "if false then"},
        {"math.floor(beat_ends) - now <= 15000 * (M.beats.slices_of(beat_ends) - 1)", "false"});
 
 CASE("SCRIPT FLUSH goes unnoticed") {
@@ -232,9 +234,9 @@ CASE("fields that this version does not know are kept") {
   need(has(line_of(lab, 'B'), "rank=7"), "the words of a waiter are lost: " + line_of(lab, 'B'));
   need(lab.cli({"HGET", lab.key("meta"), "rank"}) == "5", "the words of the memory are lost");
 }
-MUTANT("words of a hold that are not known are dropped",
+MUTANT("the scripts drop unknown words of a holder",
        {"if name ~= 'record' then list", "if name ~= 'record' and name ~= 'shade' then list"});
-MUTANT("words of the next holder that are not known are dropped",
+MUTANT("a grant drops unknown words of the waiter",
        {"line.state = 'granted'\n", "line.state, line.rank = 'granted', nil\n"});
 
 constexpr const char* kUpgrade = ": upgrade rlock on this host";
@@ -288,12 +290,13 @@ CASE("a lock of another form is left alone") {
   lab.cli({"DEL", lab.key("meta")});
   need_other_form(lab, older, kDelete);
 }
-MUTANT("the version word of the memory is not read", {"if memory.form ~= 1 then", "if false then"});
-MUTANT("a form that is no number is not reported",
+MUTANT("the scripts do not read the form of the memory",
+       {"if memory.form ~= 1 then", "if false then"});
+MUTANT("the scripts do not report a form that is no number",
        {"= tonumber(value) or value", "= tonumber(value)"});
-MUTANT("a form between two numbers is rounded",
+MUTANT("the scripts round a form between two numbers",
        {"'FORM ' .. memory.form", "'FORM ' .. int(memory.form)"});
-MUTANT("the form of a lock is changed under its holder",
+MUTANT("the scripts change the form of a lock under its holder",
        {"if memory.form ~= 1 then", "memory.form = 1 if false then"});
 
 // A later version may store a rule that all have to keep: `!word`, and the version that knows it.
@@ -309,9 +312,9 @@ CASE("a lock with an unknown rule is granted to no client, and its leases still 
   add_words(lab, 'C', "!calendar=1.4 ");
   lab.play("all forced now; C queued; nobody holds; C waits");
 }
-MUTANT("a rule that is not known is ignored",
+MUTANT("the scripts ignore an unknown rule of a lock",
        {"if stored[name] == nil and string.sub(name, 1, 1) == '!' then", "if false then"});
-MUTANT("a rule of a waiter that is not known is ignored", {"M.words.unknown_rules(line) or", ""});
+MUTANT("the scripts ignore an unknown rule of a waiter", {"M.words.unknown_rules(line) or", ""});
 
 // `1.10 !calendar !weights`, or nothing.
 std::string text_of(const std::optional<lock::NewerRules>& needs) {
@@ -339,13 +342,16 @@ CASE("the rules that this version does not know are shown, with the version that
   add_words(lab, 'B', "!waits=1.4 ");
   shown("", "2.0 !calendar !held", "1.4 !waits");
 }
-MUTANT("only one of several rules of a lock is shown",
+MUTANT("inspect shows only one of several rules of a lock",
        {"(unknown_rules and unknown_rules .. ' ' or '') .. name", "name"});
-MUTANT("only one of several rules of a holder is shown", {"rules[#rules + 1] =", "rules[1] ="});
-MUTANT("the rules of a lock are not shown", {"needs = unknown_rules,", ""});
-MUTANT("a waiter does not learn of the rules", {", needs = unknown_rules}", "}"});
-MUTANT("the rules of a holder are not shown", {"holder.needs = M.words.unknown_rules(holder)", ""});
-MUTANT("the rules of a waiter are not shown", {"line.needs = M.words.unknown_rules(line)", ""});
+MUTANT("inspect shows only one of several rules of a holder",
+       {"rules[#rules + 1] =", "rules[1] ="});
+MUTANT("inspect does not show the rules of a lock", {"needs = unknown_rules,", ""});
+MUTANT("acquire does not tell a waiter of the rules", {", needs = unknown_rules}", "}"});
+MUTANT("inspect does not show the rules of a holder",
+       {"holder.needs = M.words.unknown_rules(holder)", ""});
+MUTANT("inspect does not show the rules of a waiter",
+       {"line.needs = M.words.unknown_rules(line)", ""});
 
 // Else the row of the run is written, and its counters are lost.
 CASE("a newcomer that meets an unknown rule sweeps nothing") {
@@ -358,9 +364,9 @@ CASE("a newcomer that meets an unknown rule sweeps nothing") {
   }
   lab.play("Z cancelled; nobody holds; counts 2 1 1 0 1; rows expired -, released -");
 }
-MUTANT("a newcomer learns of the rule after the sweep",
+MUTANT("acquire refuses a newcomer only after the sweep",
        {"local refusal = not ticket", "M.sweep.run() local refusal = not ticket"});
-MUTANT("the owner of a grant that has ended is no newcomer",
+MUTANT("an owner whose grant expired is no newcomer",
        {"not ticket and (held or 0) <= now and", "not ticket and not held and"});
 
 // It is no longer in the queue, but its heartbeat is still there.
@@ -369,7 +375,7 @@ CASE("a waiter that is granted the lock after its queue was evicted stays a hold
       "A granted; B queued; queue deleted; A released; B granted; 16s pass; C queued; B exit:0; "
       "rows released exit:0, released -");
 }
-MUTANT("the heartbeat of a holder that waited is that of a dead waiter",
+MUTANT("the sweep takes a holder with a heartbeat for a dead waiter",
        {"if M.holders.held_until(owner) then\n      M.queue.leave(owner)",
         "if false then\n      M.queue.leave(owner)"});
 
@@ -391,9 +397,10 @@ CASE("a new key expires even if the ACL denies a later command") {
     }
   }
 }
-MUTANT("a new history expires only at the end of the script",
+MUTANT("a new history has no expiry until the end of the script",
        {"call('PEXPIREAT', HISTORY, now + 2592000000)", ""});
-MUTANT("the expiry of marks is asked after the write", {"'per:', call('PTTL', ONCE)", "'per:'"},
+MUTANT("the script asks for the expiry of the marks after the write",
+       {"'per:', call('PTTL', ONCE)", "'per:'"},
        {"if left < mark", "if call('PTTL', ONCE) < mark"});
 
 // For each user the server's rules are asked once an hour.
@@ -415,14 +422,14 @@ CASE("the script asks once an hour what the ACL allows") {
   need(fields.find("acl:default") != fields.npos, "it is not known what the ACL allows");
   need(fields.find("acl:other") == fields.npos, "a user who comes no more is never forgotten");
 }
-MUTANT("what the ACL allowed a user is never forgotten",
+MUTANT("acquire never checks old results of the ACL",
        {"not is_fresh(until_ms) then memory[name] = false", "false then memory[name] = false"});
-MUTANT("what the ACL allowed a user is never removed", {"call('HDEL', META, name)", ""});
-MUTANT("the ACL is asked each time",
+MUTANT("acquire never removes old results of the ACL", {"call('HDEL', META, name)", ""});
+MUTANT("acquire asks the ACL each time",
        {"return now < tonumber(until_ms)", "return now >= tonumber(until_ms)"});
-MUTANT("the ACL is asked once",
+MUTANT("acquire asks the ACL only once",
        {"return now < tonumber(until_ms)", "return 0 < tonumber(until_ms)"});
-MUTANT("what the ACL allowed by a clock that was ahead is believed",
+MUTANT("acquire believes a result of the ACL from the future",
        {" and tonumber(until_ms) <= now + 3600000", ""});
 
 // 60 days in which a clock is ahead, and a month of hourly runs after that.
@@ -690,13 +697,13 @@ CASE("all keys of a lock expire together after each step") {
     }
   }
 }
-MUTANT("a line that is made again has no end",
+MUTANT("a line that is written again has no expiry",
        {"call('HSET', key, field, text) == 1", "call('HSET', key, field, text) > 1"});
-MUTANT("a queue that is made again has no end",
+MUTANT("a queue that is written again has no expiry",
        {"M.keys.put_score(QUEUE, int(number), owner)", "call('ZADD', QUEUE, int(number), owner)"});
-MUTANT("heartbeats that are made again have no end",
+MUTANT("heartbeats that are written again have no expiry",
        {"M.keys.put_score(ALIVE, ends, owner)", "call('ZADD', ALIVE, ends, owner)"});
-MUTANT("a history that is made again has no end",
+MUTANT("a history that is written again has no expiry",
        {"call('PEXPIREAT', HISTORY, now + 2592000000)", ""}, {"M.keys.note_new(HISTORY)", ""});
 
 // Either it is moved, or nothing is changed.

@@ -31,9 +31,8 @@ CASE("the head is woken only if a lease ends earlier than it knows") {
   lab.play("A granted slots=2; C queued; 1s pass; B granted slots=2 urgent=1h; C asleep");
   lab.play("B released; C asleep; D granted slots=2 ttl=5s urgent=1h; C woken");
 }
-MUTANT("the head is woken by each grant",
-       {"or M.holders.first_end() < at_start.first_end", "or true"});
-MUTANT("the head is not woken by a shorter lease",
+MUTANT("each grant wakes the head", {"or M.holders.first_end() < at_start.first_end", "or true"});
+MUTANT("a shorter lease does not wake the head",
        {"or M.holders.first_end() < at_start.first_end", ""});
 
 CASE("an unknown slot is not granted a second time") {
@@ -70,7 +69,7 @@ CASE("a nested run restores its outer run too") {
       "A granted; data lost; 1s pass; A inner restored; A inner released; A holds; "
       "A extended");
 }
-MUTANT("a restored inner run does not restore its outer one",
+MUTANT("a nested run does not restore the entry of its outer run",
        {"{['0'] = lease_of(entry), [entry]", "{[entry]"});
 
 CASE("no entry remains after a release outside and a crash inside") {
@@ -78,7 +77,7 @@ CASE("no entry remains after a release outside and a crash inside") {
       "A granted; A inner renewed; A released; A holds; A lost; A ended; 31s pass; A ended; "
       "A lost; nobody holds");
 }
-MUTANT("a released entry may come back", {"M.tombstones.add(owner .. ':' .. entry, 2)", ""});
+MUTANT("a released entry can be renewed", {"M.tombstones.add(owner .. ':' .. entry, 2)", ""});
 MUTANT("a release ends the entries of others", {"others[entry] = nil", "others = {}"});
 
 // An inner run that is killed keeps a lock of a long ttl for a minute at most.
@@ -86,7 +85,7 @@ MUTANT("a release ends the entries of others", {"others[entry] = nil", "others =
 CASE("when the outer run ends, the lease of the nested run remains") {
   lab.play("A granted ttl=10m; A inner renewed; A released; A holds; 31s pass; B granted");
 }
-MUTANT("the lease of the outer run outlives it",
+MUTANT("the lease of an outer run outlives it",
        {"M.holders.store(owner, line, latest)",
         "M.holders.store(owner, line, math.max(latest, M.holders.held_until(owner)))"});
 
@@ -99,20 +98,20 @@ CASE("a release says how long nested runs keep the lock") {
   lab.play("31s pass; C granted");
   need(lab.release('C').left == 0s, "something is left of a lock that is free");
 }
-MUTANT("nothing is said of the rest of a nested lease", {"latest - now", "0"});
-MUTANT("a broken lock does not say how long it is held",
+MUTANT("a release does not say how long nested runs keep the lock", {"latest - now", "0"});
+MUTANT("a release of a broken lock does not say how long it is held",
        {"M.notes.of(owner), left = left}", "M.notes.of(owner)}"});
 
 CASE("the lease of a nested run is short") {
   lab.play("A granted; A inner renewed ttl=1h; A released; 59s pass; B queued; 1s pass; B granted");
 }
-MUTANT("entries without a lease of their own", {"math.min(ttl, INNER_LEASE)", "ttl"});
+MUTANT("a nested run has the lease of its outer run", {"math.min(ttl, INNER_LEASE)", "ttl"});
 
 // An inner run that releases before the outer one has restored its flushed lease.
 CASE("a nested run ends only its own entry") {
   lab.play("A granted; A inner renewed; data lost; 1s pass; A inner released; A restored");
 }
-MUTANT("an inner run's end is the outer one's too",
+MUTANT("a nested run ends its outer run, too",
        {"M.tombstones.add(entry == '0' and owner or owner .. ':' .. entry, ended_kind)",
         "M.tombstones.add(owner, ended_kind)"});
 
@@ -129,10 +128,10 @@ CASE("a broken lock is held until the nested and the outer run have confirmed") 
     lab.play("nobody holds; data lost; 1s pass");
   }
 }
-MUTANT("the first of those who run under a revoked lock frees it",
+MUTANT("the first run to end under a broken lock frees it",
        {"if ending == 'released' and next(others) then",
         "if ending == 'released' and line.state ~= 'revoked' and next(others) then"});
-MUTANT("the others who run under a revoked lock are not notified",
+MUTANT("the other runs under a broken lock are not woken",
        {"M.wakes.add(owner, 'revoked')\n  return", "return"});
 
 // The longest --min-hold of all who run under it counts.
@@ -141,7 +140,8 @@ CASE("the cool-down of a nested run counts") {
       "A granted min-hold=5s; A inner renewed min-hold=60s; A inner released; "
       "A renewed min-hold=5s; A released; 59s pass; B queued; 1s pass; B granted");
 }
-MUTANT("an inner run's min-hold is ignored", {"if min_hold > line.min_hold then", "if false then"});
+MUTANT("the scripts ignore the min-hold of a nested run",
+       {"if min_hold > line.min_hold then", "if false then"});
 
 CASE("exclusive inside shared is an upgrade") {
   lab.play("A granted shared");
@@ -164,7 +164,7 @@ CASE("a cool-down keeps the lock, and the head starts on time") {
   need(lab.inspect().holders.at(0).state == lock::HolderState::cooldown, "no cooldown");
   lab.play("59s pass; B granted");
 }
-MUTANT("no min-hold after a release",
+MUTANT("a release leaves no cool-down",
        {"if not unused and line.min_hold > 0 then M.cooldowns.start(owner, line) end", ""});
 
 // The reply was lost, and the request came again when another held the lock already.
@@ -184,7 +184,7 @@ CASE("a cool-down survives a crash and takes one slot") {
   lab.renew('B', {}, slots);
   lab.play("C queued slots=2 min-hold=60s; 9s pass; C granted slots=2 min-hold=60s");
 }
-MUTANT("no min-hold after a crash", {"        M.cooldowns.start(owner, line)\n", ""});
+MUTANT("a crash leaves no cool-down", {"        M.cooldowns.start(owner, line)\n", ""});
 
 // Longer than the keys outlive the lease: a holder that crashes leaves it all the same.
 CASE("the keys live as long as a cool-down") {
@@ -195,7 +195,7 @@ CASE("the keys live as long as a cool-down") {
          std::string(suffix) + " expires before the min-hold is over");
   }
 }
-MUTANT("the keys end before the min-hold",
+MUTANT("the keys expire before the cool-down",
        {"math.max(now, last_lease, memory.lasts)", "math.max(now, last_lease)"});
 
 CASE("a cool-down is not longer if the server's clock is set back") {
@@ -203,7 +203,7 @@ CASE("a cool-down is not longer if the server's clock is set back") {
       "A granted; -60s pass; A released; nobody holds; B granted min-hold=1s; -60s pass; "
       "B released; 1s pass; C granted");
 }
-MUTANT("min-hold counts from a future start",
+MUTANT("a cool-down counts from a start in the future",
        {"math.min(line.since, now) + line.min_hold", "line.since + line.min_hold"});
 
 CASE("a command that never started has no cool-down") {
@@ -218,7 +218,8 @@ MUTANT("a run that never started leaves a cool-down", {"if not unused and line",
 CASE("a grant that was never claimed has no cool-down") {
   lab.play("A granted; B queued min-hold=60s; C queued; A released; 2001ms pass; C granted");
 }
-MUTANT("min-hold for an unclaimed grant", {"line.state ~= 'held' or ends <= now", "ends <= now"});
+MUTANT("an unclaimed grant leaves a cool-down",
+       {"line.state ~= 'held' or ends <= now", "ends <= now"});
 
 CASE("slots: each holder has the lowest free slot") {
   lab.play(
@@ -227,12 +228,13 @@ CASE("slots: each holder has the lowest free slot") {
       "C released; 3s pass; D released; G takes: 2 slots=3");
   need(lab.inspect().holders.size() == 2, "another number of holders");
 }
-MUTANT("two holders of one slot", {"while used[line.slot] do line.slot = line.slot + 1 end", ""});
-MUTANT("not the least that is free",
+MUTANT("two holders have the same slot",
+       {"while used[line.slot] do line.slot = line.slot + 1 end", ""});
+MUTANT("a holder has a slot that is not the lowest free one",
        {"while used[line.slot] do line.slot = line.slot + 1 end",
         "for slot in pairs(used) do line.slot = math.max(line.slot, slot + 1) end"});
 MUTANT(
-    "the slot of a repeated acquire is another",
+    "a repeated acquire names another slot",
     {"M.stamps.store(request.owner, request.stamp) end\n  return {'granted', token = line.token, "
      "slot = line.slot}",
      "M.stamps.store(request.owner, request.stamp) end\n  return {'granted', token = line.token}"});
@@ -277,9 +279,9 @@ CASE("slots: a lease that is restored has its slot, or is lost") {
       "B restored slots=3 slot=2; slots 1 2; A lost: taken slots=3 slot=1; D cancelled; "
       "E takes: 3 slots=3");
 }
-MUTANT("put back although the slot is taken",
+MUTANT("a renewal restores a lease although another holder has its slot",
        {"if not why and slot and M.slots.used()[slot] then why = 'taken' end", ""});
-MUTANT("put back without the slot",
+MUTANT("a renewal restores a lease without its slot",
        {"responsive = args.responsive, slot = slot,", "responsive = args.responsive,"});
 
 // A script that puts one back and admits others gives them other slots.
@@ -294,7 +296,7 @@ CASE("slots: no run takes the slot of a deleted record") {
       "AY granted slots=2; Y released; who deleted; B queued slots=2; "
       "A extended slots=2 slot=1; AB hold; B takes: 2 slots=2");
 }
-MUTANT("a newcomer takes the slot of one whose line was deleted",
+MUTANT("a newcomer is granted the slot of a holder without a line",
        {" and not (are_numbered(limit) and used().unknown)", ""});
 
 // Its lease has ended, with or without a script that found it.

@@ -21,14 +21,16 @@ CASE("supersede: the waiter with the greatest number stays") {
   const auto skips = as<lock::Skips>(lab.history().at(0), "no skips");
   need(skips.count == 4 && skips.done == 0 && skips.superseded == 4, "not counted as superseded");
 }
-MUTANT("one with a smaller number replaces a greater one",
+MUTANT("a waiter with a smaller number supersedes a greater one",
        {"older = number < other_number", "older = false"});
-MUTANT("both stay in the queue", {"if other then replace(other) end", ""});
-MUTANT("one that was replaced may come back",
+MUTANT("a superseded waiter stays in the queue", {"if other then replace(other) end", ""});
+MUTANT("a superseded waiter may come back",
        {"M.tombstones.add(owner, kind)\n  if note", "if note"});
-MUTANT("it does not learn by whom", {"if note then M.notes.store(owner, note) end", ""});
-MUTANT("one that was replaced is not woken", {"M.wakes.add(owner, M.tombstones.word(kind))", ""});
-MUTANT("a newcomer that supersedes others replaces nobody",
+MUTANT("a superseded waiter does not learn of the newer one",
+       {"if note then M.notes.store(owner, note) end", ""});
+MUTANT("the script does not wake a superseded waiter",
+       {"M.wakes.add(owner, M.tombstones.word(kind))", ""});
+MUTANT("a newcomer supersedes no waiter",
        {"request.supersedes and M.supersede.take_over()", "nil"});
 
 CASE("supersede: without numbers the last waiter stays") {
@@ -37,7 +39,7 @@ CASE("supersede: without numbers the last waiter stays") {
       "C superseded: D supersede; E queued supersede; D superseded: E supersede=3; "
       "A released; E holds");
 }
-MUTANT("numbers decide where one has none",
+MUTANT("a number supersedes a waiter without a number",
        {"if number and other_number then",
         "if number or other_number then number, other_number = number or 0, other_number or 0"});
 
@@ -50,8 +52,9 @@ CASE("supersede: the newer waiter takes the ticket of the older one") {
   need(lab.queued('E', asking("supersede=2")).ticket == place, "another ticket");
   lab.play("BED wait");
 }
-MUTANT("it goes to the end of the queue", {"if taken then\n    if not request.may_pass",
-                                           "if false then\n    if not request.may_pass"});
+MUTANT("a newer waiter joins at the end of the queue",
+       {"if taken then\n    if not request.may_pass",
+        "if false then\n    if not request.may_pass"});
 
 CASE("supersede: an urgent waiter takes the earlier of both positions") {
   lab.play("A granted; B queued; 5s pass; C queued");
@@ -59,7 +62,7 @@ CASE("supersede: an urgent waiter takes the earlier of both positions") {
   need(lab.queued('E', asking("supersede=2 urgent=2s")).ticket < place, "it is not urgent");
   lab.play("BEC wait");
 }
-MUTANT("one that supersedes another is not urgent", {"or taken, urgent or taken)", "or taken)"});
+MUTANT("a newer waiter loses its urgency", {"or taken, urgent or taken)", "or taken)"});
 
 // One that claims its grant only after a newer one has run beside others.
 CASE("supersede: a grant that is claimed too late is cancelled") {
@@ -68,10 +71,10 @@ CASE("supersede: a grant that is claimed too late is cancelled") {
       "D granted supersede=7 slots=2; D released; E queued; "
       "C superseded: D supersede=5 slots=2; C superseded: D supersede=5 slots=2; E holds");
 }
-MUTANT("an overtaken grant is not handed on",
+MUTANT("a superseded grant is not handed on",
        {"if superseded then return superseded end",
         "if superseded then M.admit.exclude(M.queue.head()) return superseded end"});
-MUTANT("an overtaken grant is claimed",
+MUTANT("an owner claims a superseded grant",
        {"local superseded = request.supersedes and M.supersede.overtaken(line)",
         "local superseded = nil"});
 
@@ -84,7 +87,7 @@ CASE("supersede: an older run that is retried never wins") {
       "G granted supersede; G released; H granted; H released; all forgotten 0 0 1; "
       "all forgotten 0 0 0; I granted supersede=1");
 }
-MUTANT("an older one runs after a newer one",
+MUTANT("an older run starts after a newer one",
        {"if number and newest.token > number then return outnumbered(newest) end", ""});
 
 // A CI system that counts from 1 again would otherwise be refused for 30 days, and nobody would
@@ -105,12 +108,14 @@ CASE("supersede: a refusal says which number is greater, and since when") {
   lab.play("all forgotten 0 0 1");
   need(!lab.inspect().newest, "a number that was forgotten is shown");
 }
-MUTANT("the greater number is not in the reply", {"number = newest.token, granted", "granted"});
-MUTANT("nor that of a waiter", {"number = other_number or nil, ", ""});
-MUTANT("nor since when it waits", {", since = line.since} end", "} end"});
-MUTANT("the time of the grant is not kept",
+MUTANT("the reply does not say which number was granted the lock",
+       {"number = newest.token, granted", "granted"});
+MUTANT("the reply does not say which number waits", {"number = other_number or nil, ", ""});
+MUTANT("the reply does not say since when the newer one waits",
+       {", since = line.since} end", "} end"});
+MUTANT("the mark does not store when the number was granted the lock",
        {"newest.granted, newest.record = number, now, record", "newest.record = number, record"});
-MUTANT("superseded runs are not counted", {"memory.superseded = memory.superseded + 1", ""});
+MUTANT("the memory counts no superseded run", {"memory.superseded = memory.superseded + 1", ""});
 
 // The server has lost its data, the number of the one that runs included.
 CASE("supersede: a restored lease has its number") {
@@ -118,7 +123,8 @@ CASE("supersede: a restored lease has its number") {
       "A granted supersede=7; data lost; 1s pass; A renewed supersede=7; "
       "B superseded: A supersede=6; C queued supersede=8");
 }
-MUTANT("a put-back loses the number", {"M.once.note_number(tonumber(args.supersede), record)", ""});
+MUTANT("a restored lease loses its number",
+       {"M.once.note_number(tonumber(args.supersede), record)", ""});
 
 // Only one that was granted the lock counts for ever, not one that gave up.
 CASE("supersede: a waiter that gave up does not count") {
@@ -126,7 +132,7 @@ CASE("supersede: a waiter that gave up does not count") {
       "A granted; B queued supersede=9; B times out; C queued supersede=8; A released; "
       "C granted supersede=8");
 }
-MUTANT("one that gave up is remembered",
+MUTANT("a waiter that gave up counts by its number",
        {"waits.latest = request.owner\n",
         "waits.latest = request.owner if newest_number() then M.once.note_number(newest_number(), "
         "request.record) end\n"});
@@ -136,11 +142,11 @@ CASE("supersede: only a run that queues replaces another") {
       "A granted; B queued supersede=1; C busy supersede=2; B waits; "
       "D queued supersede=2 max-queue=1; D waits");
 }
-MUTANT("one that does not wait replaces another",
+MUTANT("a run that does not wait supersedes a waiter",
        {"local full = waiters",
         "if args.at_once and request.supersedes then M.supersede.take_over() end local full = "
         "waiters"});
-MUTANT("a full queue refuses a newer one",
+MUTANT("a full queue refuses a newer run",
        {" and not (request.supersedes and M.supersede.waiter())", ""});
 
 // A holder is never touched, nor one that was granted the lock and has not claimed it.
@@ -150,10 +156,10 @@ CASE("supersede: a holder is never affected") {
       "B granted supersede=1; C waits; B released; D queued supersede=1; "
       "C granted supersede=2; nobody waits; D superseded: C supersede=1");
 }
-MUTANT("an older one that came before the claim stays",
+MUTANT("an older waiter stays that arrived before the claim",
        {"if other and (number_of(M.lines.read(other)) or number) < number then replace(other) end",
         ""});
-MUTANT("a holder is replaced",
+MUTANT("a newcomer supersedes a holder",
        {"and M.queue.ticket(other) and M.lines.read(other)",
         "and (M.queue.ticket(other) or M.holders.held_until(other)) and M.lines.read(other)"});
 
@@ -176,9 +182,9 @@ CASE("supersede: a waiter that rejoins is not newer for that") {
   lab.play("1s pass; E queued; F queued supersede=4");
   lab.play("D queued; DE wait", greater);
 }
-MUTANT("one that comes back takes the place of the one that it replaces",
+MUTANT("a waiter that rejoins takes a later position than its own",
        {"request.given_ticket > 0 and request.given_ticket or taken", "taken"});
-MUTANT("one that comes back counts as the last one",
+MUTANT("a waiter that rejoins counts as the newest",
        {"older = ticket <= M.queue.ticket(other)", "older = false"});
 
 // As a client does that has been stopped for so long that its end is forgotten.
@@ -212,7 +218,7 @@ CASE("supersede: a waiter that was stopped for over a minute does not replace th
   lab.play("D granted supersede; D released");
   lab.play("B superseded: D", old);
 }
-MUTANT("one that has the newer one's ticket replaces it",
+MUTANT("a waiter with the ticket of a newer one supersedes it",
        {"older = ticket <= M.queue.ticket(other)", "older = ticket < M.queue.ticket(other)"});
 MUTANT("a claim without a number is not noted",
        {"if request.supersedes then M.supersede.note_newest(line.token) end\n  memory.keep",
@@ -237,7 +243,7 @@ CASE("supersede: a newcomer is never superseded by a run that was granted the lo
       "A granted supersede; A released; B granted supersede; C queued supersede; B released; "
       "C granted supersede; D queued supersede; C released; 3s pass; E granted supersede");
 }
-MUTANT("a newcomer is superseded by one that was granted the lock",
+MUTANT("a holder supersedes a newcomer",
        {"tonumber(args.ticket or math.huge)", "tonumber(args.ticket or 0)"});
 
 // E is as old as can be: another has come since.
@@ -257,7 +263,7 @@ CASE("supersede: a run by a clock that was ahead supersedes no later run") {
                        "B granted supersede; B released; -60d pass; meta deleted");
   lab.play("D released; E granted supersede; E released; G granted supersede");
 }
-MUTANT("a ticket that is ahead of the clock is believed",
+MUTANT("the scripts believe a ticket that is ahead of the clock",
        {"(waits.ticket or 0) <= now_us and waits.ticket or 0", "waits.ticket or 0"});
 
 CASE("supersede: a clock that is set back by a second supersedes no run") {
@@ -274,7 +280,7 @@ CASE("supersede: the latest run is older than no other") {
   loses_its_place(lab, 'C');
   lab.play("1s pass; C queued; C waits", urgent);
 }
-MUTANT("the last one that came is compared with those before it",
+MUTANT("the newest waiter is compared with older ones",
        {"waits.latest == request.owner or waits.claimer == request.owner",
         "waits.claimer == request.owner"});
 
@@ -285,7 +291,7 @@ CASE("supersede: a restored lease supersedes the waiters before it") {
   comes_back(lab, 'B', old, "16s pass; A released; C granted supersede");
   lab.play("data lost; 1s pass; C renewed; B superseded: C", old);
 }
-MUTANT("a put-back is not noted", {"M.once.note_claim(owner, record, token)", ""});
+MUTANT("a restored lease is not noted", {"M.once.note_claim(owner, record, token)", ""});
 
 // It had the lock itself, and who waited after it gave up.
 CASE("supersede: a run that was granted the lock is not older than itself") {
@@ -297,7 +303,7 @@ CASE("supersede: a run that was granted the lock is not older than itself") {
   lab.play("C cancelled; 30s pass");
   lab.play("B granted", again);
 }
-MUTANT("one that was granted the lock is compared with its own ticket",
+MUTANT("an owner that was granted the lock is compared with its own ticket",
        {"waits.latest == request.owner or waits.claimer == request.owner",
         "waits.latest == request.owner"});
 
