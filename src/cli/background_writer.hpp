@@ -29,8 +29,8 @@ class BackgroundWriter {
   struct Queue;
   static void write_texts(Queue& own);
 
-  std::shared_ptr<Queue>
-      queue_;  // shared with the thread, which may hang for longer than this object lives
+  // Shared with the thread, which may hang for longer than this object lives.
+  std::shared_ptr<Queue> queue_;
 };
 
 }  // namespace rlock::cli

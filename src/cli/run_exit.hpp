@@ -17,9 +17,9 @@ struct MessageContext {
   Millis waited{0};
   Millis ran{0};
   std::string slots{};  // slots_held() of a busy lock with slots
-  std::string
-      blocking_key{};     // a key that prevents every run from acquiring the lock: `; the key …`
-  bool unlocked = false;  // --fail-open: no server answered
+  // A key that prevents every run from acquiring the lock: `; the key …`.
+  std::string blocking_key{};
+  bool unlocked = false;        // --fail-open: no server answered
   bool keeps_position = false;  // --ticket: the next call has the position in the queue
 
   const lock::AcquireCall& claim() const { return settings.plan.claim; }

@@ -20,8 +20,8 @@ enum class ForceWhen { confirmed, now };
 
 struct ForceCall {
   LockName name;
-  std::vector<ForceTarget>
-      targets;  // broken in one step; targets that do not hold the lock are skipped
+  // Broken in one step; targets that do not hold the lock are skipped.
+  std::vector<ForceTarget> targets;
   ForceWhen when = ForceWhen::confirmed;
   std::string note{};  // opaque: who breaks the lock and why; the holder reads it
 };
@@ -29,8 +29,8 @@ struct Forced {
   std::vector<Holder> broken;
   std::vector<std::string> unconfirmed;  // the broken owners that still count until they confirm
   std::optional<std::string> next;       // the owner to which this call granted the lock
-  std::vector<std::string>
-      broken_before{};  // owners that this same call broke before, if its reply was lost
+  // Owners that this same call broke before, if its reply was lost.
+  std::vector<std::string> broken_before{};
 };
 struct NotHeld {};
 struct NoMatch {};

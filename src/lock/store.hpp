@@ -231,8 +231,8 @@ struct Claim {
   std::string record{};
   std::optional<Once> once{};
   std::optional<Supersede> supersede{};
-  std::optional<uint64_t>
-      history_rows{};  // how many rows the history keeps from this run on; nullopt: 100
+  // How many rows the history keeps from this run on; nullopt: 100.
+  std::optional<uint64_t> history_rows{};
   uint64_t replicas =
       0;  // how many have to confirm it; a renewal that they do not confirm has failed
 };

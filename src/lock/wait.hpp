@@ -28,8 +28,8 @@ struct WaitLimits {
 };
 
 struct TimedOut {
-  std::optional<Obstacle>
-      obstacle;  // as the last answer described it, adjusted to the present time
+  // As the last answer described it, adjusted to the present time.
+  std::optional<Obstacle> obstacle;
   std::optional<NewerRules> needs{};  // as in Queued
   Ticket ticket{};                    // with which another owner gets this position
 };

@@ -25,8 +25,8 @@ using Failures = std::map<std::string, Error, std::less<>>;
 // A replica that its master considers online.
 struct ReplicaReport {
   std::string label;  // `db2:6379`
-  std::optional<Millis>
-      clock_ahead;  // ahead of the master's clock; nullopt if the replica did not answer
+  // Ahead of the master's clock; nullopt if the replica did not answer.
+  std::optional<Millis> clock_ahead;
 };
 
 // What rlock needs a server for.
@@ -62,8 +62,8 @@ struct ServerReport {
   std::optional<Error> membership_error;  // Cause::not_counted, or why it is unknown if it counts
   std::vector<std::string> moving_slots;  // of a cluster's node: `93 to another node`
   std::vector<ReplicaReport> replicas;    // if --replicas needs them
-  std::optional<uint64_t>
-      confirmed;               // how many of them confirmed a write in time, up to --replicas
+  // How many of them confirmed a write in time, up to --replicas.
+  std::optional<uint64_t> confirmed;
   std::optional<Error> error;  // why commands failed although they exist and are allowed
 
   std::string info_field(std::string_view field) const;  // empty if INFO lacks the field
@@ -87,8 +87,8 @@ struct SentinelReport {
 struct GroupReport {
   std::string label;
   std::string name;  // of the master
-  std::vector<SentinelReport>
-      sentinels{};  // the sentinels that the URL names, then the announced ones
+  // The sentinels that the URL names, then the announced ones.
+  std::vector<SentinelReport> sentinels{};
   size_t named = 0;
   size_t existing = 0;
   std::optional<Server> master{};  // the server that the sentinels elect

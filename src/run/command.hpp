@@ -43,11 +43,11 @@ class Command {
   std::vector<std::string> words_;
   std::vector<std::string> paths_;  // candidates, in order
   std::vector<char*> argv_;
-  std::vector<char*>
-      shell_argv_;  // for a script without an interpreter line: sh, its path, arguments
+  // For a script without an interpreter line: sh, its path, arguments.
+  std::vector<char*> shell_argv_;
   std::vector<std::string> added_;
-  std::vector<std::string>
-      own_pids_;                    // NAME=, with room for a pid: replaced by the command's own pid
+  // NAME=, with room for a pid: replaced by the command's own pid.
+  std::vector<std::string> own_pids_;
   std::vector<char*> environment_;  // with room for all added entries
   size_t inherited_ = 0;            // how many entries at the front are inherited
 };

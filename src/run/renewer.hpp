@@ -105,8 +105,8 @@ class Renewer {
   struct Flight {
     std::unique_ptr<lock::LockStore> store;  // opened on first use
     lock::InFlight<T> request;
-    lock::InFlight<T>
-        stragglers;  // done, but some servers for which it did not wait have yet to receive it
+    // Done, but some servers for which it did not wait have yet to receive it.
+    lock::InFlight<T> stragglers;
     bool done = false;
     TimePoint sent_at;
     TimePoint give_up_at;               // for this attempt

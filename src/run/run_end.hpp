@@ -60,10 +60,10 @@ struct RunEnd {
   CommandEnd end{};      // of the command's process, even if its exec failed
   bool started = false;  // whether the process ran the command
   int exec_error = 0;    // errno if the command could not be executed
-  std::optional<EndCause>
-      ended_for{};                 // neither cancel nor died, which keep the command's own exit
-  std::optional<LeaseEnd> lost{};  // even if the loss did not stop the command
-  std::optional<Error> error{};    // with no_renewal and no_guard
+  // Neither cancel nor died, which keep the command's own exit.
+  std::optional<EndCause> ended_for{};
+  std::optional<LeaseEnd> lost{};        // even if the loss did not stop the command
+  std::optional<Error> error{};          // with no_renewal and no_guard
   std::vector<std::string> survivors{};  // processes that rlock could not stop, and why
   bool asked_to_stop = false;            // TERM, INT, HUP or QUIT came or was passed on
   bool left_nothing = false;             // rlock stopped every process of the command

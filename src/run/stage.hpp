@@ -30,8 +30,8 @@ bool is_over(Stage stage);
 struct Look {
   CommandPhase phase = CommandPhase::running;  // as the guard sees it
   bool command_ended = false;                  // the command has exited; others may be left
-  std::optional<EndCause>
-      cause{};               // why the command, or its leftover processes, have to be stopped
+  // Why the command, or its leftover processes, have to be stopped.
+  std::optional<EndCause> cause{};
   bool kill_due = false;     // with a cause: no process may be left now
   bool contained = false;    // the kernel kills all processes with the guard
   bool renewable = true;     // rlock can keep renewing the lease while processes live

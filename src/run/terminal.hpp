@@ -52,8 +52,8 @@ class Terminal {
   util::Fd fd_;
   util::Fd stop_;
   bool was_ours_ = false;
-  std::optional<termios>
-      before_;  // none if rlock started in the background, or in front of a pager
+  // None if rlock started in the background, or in front of a pager.
+  std::optional<termios> before_;
 };
 
 }  // namespace rlock::run

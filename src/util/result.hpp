@@ -63,8 +63,8 @@ inline bool is_about_tls(Cause cause) {
 
 struct Error {
   ErrorKind kind = ErrorKind::internal;
-  std::string
-      text;  // what, where, why; one line, no password, may hold hostile bytes from a server
+  // What, where, why; one line, no password, may hold hostile bytes from a server.
+  std::string text;
   Retry retry = Retry::never;
   Answered answered = Answered::no;
   Cause cause = Cause::other;

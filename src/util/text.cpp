@@ -218,8 +218,8 @@ std::vector<std::string_view> split(std::string_view text, char mark) {
 }
 
 bool matches(std::string_view pattern, std::string_view text) {
-  std::string_view after_star,
-      retry;  // the last `*` so far: the pattern after it, and the text from which it is tried
+  // Of the last `*` so far: the pattern after it, and the text from which it is tried.
+  std::string_view after_star, retry;
   bool star = false;
   while (!text.empty() || !pattern.empty()) {
     const bool wild = pattern.starts_with('?');

@@ -24,8 +24,8 @@ enum class Source : uint8_t { option, environment, file, fallback };
 
 // The setting of one option. Its value has been checked (values.hpp).
 struct Setting {
-  std::vector<std::string>
-      words{};  // as on the command line; empty: not set, or a flag that is off
+  // As on the command line; empty: not set, or a flag that is off.
+  std::vector<std::string> words{};
   Source source = Source::fallback;
   std::string place{};  // `--url`, `RLOCK_URL`, `/etc/rlock/rlock.toml:3`; empty for a default
   std::variant<std::monostate, uint64_t, Millis> value{};  // of the last word

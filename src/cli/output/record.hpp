@@ -42,8 +42,8 @@ struct Record {
   std::optional<std::string> asked{};   // `2026-11-27T03:00:00+01:00`
   std::optional<uint64_t> supersede{};  // its number
   Millis urgent{0};                     // how much earlier the queue counts it as having arrived
-  std::optional<std::string>
-      moved{};  // `by ann@ops1: customers wait`, who moved it to the head of the queue
+  // `by ann@ops1: customers wait`, who moved it to the head of the queue.
+  std::optional<std::string> moved{};
 };
 
 // JSON, valid UTF-8.

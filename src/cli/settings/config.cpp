@@ -274,8 +274,8 @@ class Reader {
 
   std::string path_;
   std::string folder_;
-  const AsciiText&
-      text_;  // the text that the parser read: its strings and messages are translated back
+  // The text that the parser read: its strings and messages are translated back.
+  const AsciiText& text_;
   Layer layer_;
 };
 

@@ -181,8 +181,8 @@ class Connection final : public Link {
   size_t skipped_ = 0;   // how many replies to earlier commands come first
   // last_words: for a new connection, which reads one reply and is closed.
   Delivery delivery_ = Delivery::normal;
-  std::optional<Error>
-      auth_error_;  // after the first password for this command was refused; one more is tried
+  // Set after the first password for this command was refused; one more is tried.
+  std::optional<Error> auth_error_;
   std::string out_;
   size_t sent_ = 0;
   bool fully_sent_ = false;  // the command as a whole was handed to the network

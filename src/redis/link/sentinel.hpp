@@ -114,8 +114,8 @@ class Sentinels {
   bool all_answered() const;
   Error no_majority() const;
 
-  std::vector<Connection>
-      sentinels_;  // first the sentinels that the URL names, then those announced so far
+  // First the sentinels that the URL names, then those announced so far.
+  std::vector<Connection> sentinels_;
   std::vector<SentinelVote> votes_;  // of sentinels_, in their order
   std::vector<SentinelView> views_;  // likewise
   std::vector<Conduct> conduct_;     // likewise
