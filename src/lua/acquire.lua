@@ -1,15 +1,15 @@
--- acquire: joins the queue, keeps the position there, claims a grant. May be sent again.
+-- acquire: an owner is granted the lock, joins the queue, keeps its position there, or claims its grant. May be sent again.
 -- include: memory acl enter finish holders keys lines notes once queue replies stamps sweep tickets tombstones tasks
 -- Arguments:
 --   owner, record, limit, ttl
 --   responsive    0, 1 or 2: see lines.lua
---   ticket        that the owner had before
+--   ticket        the ticket that the owner had before
 --   min_hold
 --   at_once       1: the owner does not wait
---   max_queue     with so many waiters the owner does not wait either
---   user          the user's name: the ACL is asked once an hour for each
+--   max_queue     the owner does not wait either if the queue has so many waiters
+--   user          name of the user at the server: the script asks the ACL once an hour for each
 --   attempt       over a quorum, the number of this attempt
---   once, span    a field of ONCE, and the length of its period or distance
+--   once, span    a field of ONCE, and the length of its period or distance, in ms
 --   asked         with once: how long ago the owner first asked
 --   max_failures  with once: after so many failures the owner gives up
 --   forgotten     over a quorum: token up to which other servers have forgotten what is done once
@@ -19,16 +19,16 @@
 --   earlier       for an urgent owner, the microseconds by which it counts as having arrived earlier
 -- Replies:
 --   granted     token, slot
---   queued      ticket, position, holder, slice (after which to ask again in any case), look_again (when a lease may end),
+--   queued      ticket, position, holder, slice (after which to ask again in any case), look_again (when a lease may expire),
 --               needs: the rules of the lock that this version does not know, see unknown_rules()
 --   busy        waiters, holder
 --   done        ended, took, record, token: another owner has done the work
 --   failed      times, token: the work has failed too often
---   superseded  record of the newer one; number, if it has one; granted: when a greater number than this one's was granted the lock; or
---               since: since when the newer one waits
+--   superseded  record of the newer run, and its number if it has one; granted: when it was granted the lock, or since: when it began
+--               to wait
 --   gone        kind, note: this owner has ended
 --   more        ask again immediately: there is more to sweep
---   and with once forgotten: the token up to which everything was forgotten, or 0
+--   and, with once, forgotten: the token up to which everything was forgotten, or 0
 local owner, record = args.owner, args.record
 local limit, ttl, rows = tonumber(args.limit), tonumber(args.ttl), tonumber(args.rows or RUNS)
 local given_ticket, max_queue = tonumber(args.ticket or 0), tonumber(args.max_queue or math.huge)
@@ -39,8 +39,8 @@ local work = args.once and {field = args.once, span = tonumber(args.span), asked
 request = {owner = owner, record = record, limit = limit, ttl = ttl, rows = rows, given_ticket = given_ticket, max_queue = max_queue,
            stamp = stamp, supersedes = supersedes, may_pass = may_pass, work = work}
 
--- The error for a newcomer, before anything is written: a rule that this version does not know, or a command that the ACL denies this user,
--- because a denied release would keep the lock, and a denied wake would go unnoticed. A check of the ACL counts for an hour.
+-- Returns the error for a newcomer, or nil: the lock has a rule that this version does not know, or the ACL denies a command. The script
+-- asks before it writes, because a denied release would keep the lock, and a denied wake would go unnoticed. The answer counts for an hour.
 local function refused()
   if unknown_rules then return 'UNKNOWN ' .. unknown_rules end
   local function is_fresh(until_ms) return now < tonumber(until_ms) and tonumber(until_ms) <= now + HOUR end
@@ -55,7 +55,7 @@ local function refused()
   return nil
 end
 
--- Returns why an owner that has ended is not granted the lock, or nil if the owner has not ended or may come back.
+-- Returns the reply to an owner that has ended, or nil if it has not ended or may come back.
 local function ended_reply()
   local kind, released = tombstones.kinds(owner)
   if kind == DONE and work then
@@ -75,14 +75,14 @@ local function done_reply()
   return not (line and line.state ~= 'granted') and once.decided(work) or nil
 end
 
--- Forgets what another server of a quorum has forgotten.
+-- Forgets the mark of this work if other servers of the quorum have forgotten it.
 local function forget_as_others()
   local mark, through = once.read(work.field), once.agreed(args.forgotten)
   local last = mark.ended > 0 and mark.token or mark.failures > 0 and mark.failed * 1000
   if last and last <= through then once.forget(work, mark, through) end
 end
 
--- Cancels the grant of an owner that need not run, and removes it from the queue.
+-- Cancels the grant of an owner that need not run, or removes it from the queue. Returns the reply, or nil if the owner has to run.
 local function settle_if_done()
   local verdict = done_reply()
   if not verdict then return nil end
@@ -95,7 +95,7 @@ local function settle_if_done()
   return verdict
 end
 
--- A waiter asks again: keeps its position.
+-- Keeps the position of a waiter that asks again.
 local function stay(ticket)
   if call('HEXISTS', WHO, owner) == 0 then lines.write(owner, enter.new_line('waiting')) end  -- it was deleted
   if tickets.placed(ticket) ~= ticket then queue.set_place(owner, tickets.placed(ticket)) end
@@ -108,7 +108,7 @@ local ended = ended_reply()
 if ended then return replies.text_of(ended) end
 local held = at_start.holders > 0 and holders.held_until(owner)
 local ticket = at_start.waiters > 0 and queue.ticket(owner)
--- An owner whose grant has ended is a newcomer, too.
+-- An owner whose grant has expired is a newcomer, too.
 local refusal = not ticket and (held or 0) <= now and refused()
 if refusal then return redis.error_reply(refusal) end
 if held or ticket or done_reply() then keys.touch() end
@@ -116,14 +116,14 @@ if work and args.forgotten then forget_as_others() end
 if ticket then queue.beat(owner) end  -- a waiter that asks before it was swept is in time
 if is_due then
   sweep.run()
-  ended, held, ticket = ended_reply(), holders.held_until(owner), queue.ticket(owner)  -- it may have ended its hold
+  ended, held, ticket = ended_reply(), holders.held_until(owner), queue.ticket(owner)  -- the sweep may have ended this owner's lease
 end
 
 local reply = ended or settle_if_done() or (held or 0) > now and enter.claim(held) or ticket and stay(ticket) or enter.newcomer()
 if work then
-  -- A member of a quorum that was down does not know this token.
+  -- The client tells this token to the members of a quorum that were down.
   local mark = once.read(work.field)
   reply.forgotten = math.max(memory.forgotten, mark.ended == 0 and mark.token or 0)
 end
--- A late copy of a waiter's request, whose reply is not read, must not swallow the wake of the head.
+-- A waiter that becomes the head is woken even if it is the caller, because no client reads the reply to a late copy of a request.
 return finish.with(reply, not (ticket and queue.ticket(owner)) and owner)

@@ -3,15 +3,15 @@
 
 local first, excluded
 
--- The first waiter that this script granted the lock.
+-- Returns the first waiter that this script granted the lock, or nil.
 local function first_granted() return first end
 
--- This owner is not granted the lock by this script.
+-- Keeps this script from granting the lock to an owner.
 local function exclude(owner) excluded = owner end
 
--- Grants the lock to the waiters at the head as long as they fit. Removes dead waiters on the way, and those whose work is done.
+-- Grants the lock to the waiters at the head as long as they fit. Removes the dead waiters among them, and those whose work is done.
 local function waiters()
-  local ADMIT = 64  -- granted by one script, or found to be done
+  local ADMIT = 64  -- how many waiters one script handles
   if unknown_rules then return end
   for _ = 1, ADMIT do
     -- Usually a holder excludes all others: then it does not matter who is at the head.

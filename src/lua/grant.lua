@@ -1,14 +1,14 @@
 -- include: holders slots stamps
 -- How an owner becomes a holder.
 
--- Numbers come from a counter and a clock, so that neither a loss of data nor a clock that is set back repeats a number.
+-- Returns a new number, from a counter and a clock, so that neither a loss of data nor a clock that is set back repeats it.
 local function issue()
   memory.last = math.max(memory.last + 1, now_us)
   if memory.created == 0 then memory.created = memory.last end
   return memory.last
 end
 
--- The keys must live as long as the longest --min-hold.
+-- Lets the keys live as long as the longest --min-hold.
 local function extend_lasts(line)
   if line.min_hold > 0 then memory.lasts = math.max(memory.lasts, line.since + line.min_hold) end
 end

@@ -4,14 +4,14 @@
 local grown = {}
 local function note_new(key) grown[key] = true end
 local function put_score(key, score, member) if call('ZADD', key, score, member) == 1 then grown[key] = true end end
-local latest_stored = 0
+local latest_stored = 0  -- the latest end of a lease that this script stored
 local function put_lease(owner, ends)
   latest_stored = math.max(latest_stored, ends)
   put_score(HOLDERS, int(ends), owner)
 end
 local function put_text(key, field, text) if call('HSET', key, field, text) == 1 then grown[key] = true end end
 
--- The first write of a script that must work even if memory is full: the server does not refuse PEXPIREAT, and accepts the writes after it.
+-- Begins the writes of a script that must work even if memory is full: the server does not refuse PEXPIREAT, nor the writes after it.
 local function touch() call('PEXPIREAT', META, math.max(memory.expires, now + KEPT)) end
 
 local function save_memory()
@@ -28,8 +28,8 @@ local function save_memory()
   for _, name in ipairs(deleted) do call('HDEL', META, name) end
 end
 
--- The latest end of a lease. A script that found one holder or none knows the leases without asking: that one, and those that it stored. If
--- it has ended the latest of them since, the keys stay as they are, because their expiry never becomes earlier.
+-- Returns the latest end of a lease. A script that found at most one holder need not ask, because it knows that lease and those that it
+-- stored. If it has ended the latest of them since, the result is too late, which does no damage: the expiry never becomes earlier.
 local function latest_end()
   if at_start.holders > 1 then return tonumber(call('ZRANGE', HOLDERS, -1, -1, 'WITHSCORES')[2] or 0) end
   return math.max(latest_stored, at_start.holders == 1 and at_start.first_end or 0)

@@ -1,4 +1,4 @@
--- release, cancel: ends an owner, whatever it has: a lease, a grant, a position in the queue, nothing. Always leaves a tombstone,
+-- release, cancel: ends an owner, whatever it has: a lease, a grant, a position in the queue, or nothing. Always leaves a tombstone,
 -- so that a late acquire cannot make the owner a holder again. A repeat succeeds.
 -- include: memory admit cooldowns entry_list finish history holders keys lines notes outcome queue replies stamps sweep tasks tombstones views wakes
 -- Arguments:
@@ -46,6 +46,7 @@ local function drop_entry(line, others)
 end
 
 -- Its first write is a removal, which needs no memory.
+-- Ends the lease of the owner, or only one entry of it.
 local function end_hold(line)
   local others = entry_list.live(line)
   others[entry] = nil
@@ -81,7 +82,7 @@ local function leave_queue()
   return {'left_queue', mark = mark}
 end
 
--- An attempt over a quorum got no majority. With a ticket the owner keeps its position in the queue, or gets it back.
+-- Cancels an attempt over a quorum that got no majority. With a ticket the owner keeps its position in the queue, or returns to it.
 local function cancel_attempt(line, held_now, queued)
   keys.touch()
   local ticket = tonumber(args.ticket or 0)
@@ -99,7 +100,7 @@ local function cancel_attempt(line, held_now, queued)
   return {held_now and 'freed' or queued and 'left_queue' or 'absent'}
 end
 
--- The outer run may be about to restore its lease, so a nested run ends only its own entry.
+-- Ends an owner that has nothing here. A nested run ends only its own entry, because its outer run may be about to restore the lease.
 local function report_absent()
   keys.touch()
   local before = tombstones.kind(owner)
@@ -124,7 +125,7 @@ end
 if ending == 'yielded' and 2 * args.attempt + 1 <= stamps.of(owner) then return {'absent'} end
 
 local reply
-if ending == 'yielded' then admit.exclude(owner) end  -- it has just cancelled its grant, and would get it again immediately
+if ending == 'yielded' then admit.exclude(owner) end  -- otherwise it would be granted the lock again immediately
 if ending == 'yielded' and not (line and line.state == 'revoked') then
   reply = cancel_attempt(line, held_now, queued)
   if is_due then sweep.run() end

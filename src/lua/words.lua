@@ -24,7 +24,7 @@ local function text_of(facts)
   return table.concat(list, ' ') .. ' | ' .. facts.record
 end
 
--- The rules of a line that this version does not know, or nil: see memory.lua.
+-- Returns the rules of a line that this version does not know, or nil: see memory.lua.
 local function unknown_rules(facts)
   local rules = {}
   for name, value in pairs(facts) do
