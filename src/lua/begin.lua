@@ -9,7 +9,7 @@
 --   meta      hash: the fields of memory.lua
 --   released  sorted set: owner, owner:entry, owner:counted, owner:no_room to a tombstone (tombstones.lua)
 --   history   list: rows, the newest first (history.lua)
---   never     nothing: it is declared only, so that a slot that migrates is answered with TRYAGAIN
+--   never     does not exist: it is declared so that the server answers TRYAGAIN while the slot migrates
 --   once      hash: a field for each mark (once.lua)
 -- Times are the server's, in ms. The numbers that scripts issue (tickets, tokens) are in us.
 local HOLDERS, LIMITS, QUEUE, ALIVE, WHO, META, RELEASED, HISTORY, NEVER, ONCE = unpack(KEYS)
@@ -34,7 +34,7 @@ local function int(n)
 end
 
 -- The server does not undo the writes of a failed script, so a key of a wrong type must stop the script here, before the first write.
--- Before 1.0 the memory was a text, and so was a held lock without waiters: `1 ` and more.
+-- Before 1.0 the memory was a text that began with `1 `, and so was a held lock without waiters.
 local fields = redis.pcall('HGETALL', META)
 local found_holders = redis.pcall('ZCARD', HOLDERS)
 if fields.err or type(found_holders) == 'table' then
@@ -49,7 +49,7 @@ end
 call('HLEN', WHO)
 call('HLEN', ONCE)
 call('LLEN', HISTORY)
--- What a script finds.
+-- What the script finds before it changes anything.
 local at_start = {
   holders = found_holders,
   first_end = found_holders > 0 and tonumber(call('ZRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2]) or math.huge,  -- of a lease

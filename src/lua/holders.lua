@@ -18,7 +18,7 @@ local function remove(owner)
   call('ZREM', LIMITS, owner)
 end
 
--- Until when the lock is closed; nil if it is open.
+-- Returns until when the lock is closed, or nil if it is open.
 local function closed_until()
   local ends = held_until(CLOSED)
   return ends and ends > now and ends or nil
