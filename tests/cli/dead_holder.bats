@@ -39,6 +39,17 @@ nobody_says() {
   everyone_says dead "$holder"
 }
 
+@test "a holder is called dead even before its parent has reaped it" {
+  mkfifo up
+  start sh -c 'rlock run -t 10m unreaped -- sh -c "echo up >up; exec sleep 1000" & echo $! >pid; exec sleep 1000'
+  next_line up
+  holder=$(cat pid)
+  nobody_says unreaped
+  died "$holder"
+  kill -0 "$holder"
+  everyone_says unreaped "$holder"
+}
+
 @test "if rlock and its guard were killed, they say the same, and that processes may still run" {
   hold_with 'sleep 1000 & echo $PPID $! >up; wait' orphaned -t 10m
   read -r guard left <<<"$said"

@@ -288,7 +288,10 @@ bool is_gone(const Record& record) {
   static const auto kOwn = own_processes();  // a listing may have thousands of records
   if (!record.pid || !record.processes || record.processes != kOwn) return false;
   if (record.host != host_name()) return false;
-  return kill(static_cast<pid_t>(*record.pid), 0) != 0 && errno == ESRCH;
+  const auto pid = static_cast<pid_t>(*record.pid);
+  if (kill(pid, 0) != 0 && errno == ESRCH) return true;
+  const auto stat = util::read_stat(pid);
+  return stat && !stat->alive();
 }
 
 std::string operator_note(const std::optional<std::string>& reason) {

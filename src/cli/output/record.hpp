@@ -83,7 +83,7 @@ std::string pid_and_place(const Record& record);
 std::optional<std::string> own_processes();
 
 // Whether the process of this record has certainly exited: it ran in this pid namespace, and is not
-// there any more.
+// there any more, or only as a zombie.
 bool is_gone(const Record& record);
 
 // The encoded record of an operator who intervenes: user, host, time and reason.
