@@ -136,6 +136,8 @@ all_end_with() {
   refuses 69 "rlock tried for 2s" "--connect-timeout 1m" "rlock doctor" -- rlock run -n shop/job -- touch started
   refuses 69 "rlock tried for 2s" "--connect-timeout 1m" -- rlock status
   refuses 69 "rlock tried for 2s" "a longer --wait" -- rlock run -q -w 2 shop/job -- touch started
+  own --maxmemory 1
+  refuses 69 "'maxmemory'; rlock tried for 2s" -- rlock run -n shop/job -- touch started
   restart
   hold job
   run -75 rlock run -w 0.5 job -- touch started

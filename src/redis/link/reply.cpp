@@ -200,6 +200,7 @@ constexpr std::pair<std::string_view, Cause> kCauses[] = {
 Error decode_kind(std::string_view text) {
   constexpr size_t kLongest = 300;  // genuine texts are shorter, and the message is one line
   std::string shown(without_arguments(without_script_position(text)).substr(0, kLongest));
+  if (shown.ends_with('.')) shown.pop_back();  // a message continues after it
   if (contains(text, "WRONGTYPE")) {
     return {ErrorKind::wrong_type, "a key of this lock is used for something else: " + shown};
   }
