@@ -298,6 +298,25 @@ detail() {
   [[ $(detail databases) == "not tested: cannot ask: "* ]] || fail "$(detail databases)"
 }
 
+@test "doctor says what to do if the server refuses writes, and does not blame BLPOP" {
+  own --min-replicas-to-write 1
+  run -1 rlock doctor
+  [[ $output == *"fail  commands"*NOREPLICAS*"-> connect replicas to the server, or lower its min-replicas-to-write"* ]] || fail "$output"
+  [[ $output == *"waiting       not tested: "*NOREPLICAS* && $output != *"allow BLPOP"* ]] || fail "$output"
+  own --replicaof 127.0.0.1 1
+  run -1 rlock doctor
+  [[ $output == *"waiting       not tested: "*READONLY*"-> fix what the failed check above reports"* && $output != *"allow BLPOP"* ]] ||
+    fail "$output"
+}
+
+@test "doctor says what to do about protected mode" {
+  start picky_server.py "$here/p" "$SERVER/s" log "CLIENT=-DENIED Redis is running in protected mode"
+  eventually test -S p
+  run -1 rlock doctor -u "unix://$here/p"
+  [[ $output == *"-> on the server's host: redis-cli CONFIG SET requirepass PASSWORD, or redis-cli CONFIG SET protected-mode no"* ]] ||
+    fail "$output"
+}
+
 @test "doctor does not test what the server lacks, and names the command" {
   own --rename-command INFO '' --rename-command TIME '' --rename-command CONFIG ''
   [ "$(detail role)" = "not tested: there is no command INFO" ]

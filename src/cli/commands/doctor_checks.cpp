@@ -86,6 +86,11 @@ Check contact_failure(const ServerReport& report) {
   if (error.cause == Cause::select_denied) {
     return {"access", Grade::fail, error.text, acl_remedy(report)};
   }
+  if (error.text.find("protected mode") != error.text.npos) {
+    return {"access", Grade::fail, error.text,
+            "on the server's host: redis-cli CONFIG SET requirepass PASSWORD, or redis-cli CONFIG "
+            "SET protected-mode no"};
+  }
   if (error.kind == ErrorKind::denied) {
     return {"access", Grade::fail, error.text, "check the user, the password and the server's ACL"};
   }
@@ -187,7 +192,7 @@ std::optional<Check> scripts(const ServerReport& report) {
 
 std::optional<Check> waiting(const ServerReport& report) {
   if (!report.blocking_error) return ok("waiters can block on the server");
-  if (report.blocking_error->kind == ErrorKind::denied) {
+  if (report.blocking_error->kind == ErrorKind::denied || report.error) {
     return not_tested("BLPOP", *report.blocking_error);
   }
   return warn(report.blocking_error->text + ": each waiter polls about once a second instead",

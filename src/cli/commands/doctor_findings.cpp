@@ -70,6 +70,9 @@ const char* remedy_for(const Error& error, const char* otherwise) {
   for (const auto& [cause, remedy] : kRemedies) {
     if (error.cause == cause) return remedy;
   }
+  if (error.text.find("NOREPLICAS") != error.text.npos) {
+    return "connect replicas to the server, or lower its min-replicas-to-write";
+  }
   return otherwise;
 }
 
