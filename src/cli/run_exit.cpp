@@ -1,6 +1,7 @@
 #include "cli/run_exit.hpp"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -221,7 +222,14 @@ class EndText {
         lock_at(context_), to_string(context_.session.format()));
   }
 
-  std::string operator()(const run::WaitSignaled&) const { return {}; }
+  // Empty if the user typed ^C and sees the line of the wait.
+  std::string operator()(const run::WaitSignaled& wait) const {
+    if (wait.signal == SIGINT && is_terminal(STDERR_FILENO)) return {};
+    return util::format(
+        "{}: stopped by {} after {} of waiting; the {}", lock_at(context_),
+        util::signal_name(wait.signal), util::format_duration(context_.waited),
+        context_.settings.plan.argv.empty() ? "lock was not acquired" : "command was not started");
+  }
 
   std::string operator()(const Error& error) const {
     return error_text(error, context_) + next_step(error, context_.longer()) +
@@ -544,6 +552,7 @@ RunExit to_exit(const run::RunOutcome& outcome, const MessageContext& context) {
               .event = row.event,
               .kind = row.kind,
               .obstacle = obstacle_of(outcome)};
+  if (end.message.empty()) end.severity = run::Severity::silent;
   // Warnings are printed even with --quiet.
   const auto* done = lock::refusal_in<lock::AlreadyDone>(outcome);
   const bool warns = done != nullptr && !done_warning(*done, context).empty();

@@ -23,7 +23,7 @@ constexpr EndRow kEnds[] = {
     {RunCause::failures, CodeOf::failures, Severity::notice, "failed", "", ""},
     {RunCause::superseded, CodeOf::superseded, Severity::notice, "superseded", "", "superseded"},
     {RunCause::upgrade, 64, Severity::error, "failed", "", "usage"},
-    {RunCause::signal, CodeOf::signal, Severity::silent, "interrupted", "", ""},
+    {RunCause::signal, CodeOf::signal, Severity::notice, "interrupted", "", ""},
     {RunCause::unreachable, CodeOf::error, Severity::error, "unreachable", "", ""},
     {RunCause::error, CodeOf::error, Severity::error, "failed", "", ""},
 };

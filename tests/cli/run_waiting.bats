@@ -94,6 +94,20 @@ load helpers/helpers
   let_go interrupted
 }
 
+@test "a wait that a signal stops says so in one line, with -q in none" {
+  hold stopped
+  queue_up stopped -- touch started 2>err
+  ends_by TERM "$waiter"
+  grep -qE "^rlock: \"stopped\" at .*: stopped by TERM after [0-9.]+m?s of waiting; the command was not started\$" err || fail "$(cat err)"
+  joins stopped rlock acquire stopped --ttl 1m 2>err
+  ends_by INT "$waiter"
+  grep -qE ": stopped by INT after [0-9.]+m?s of waiting; the lock was not acquired\$" err || fail "$(cat err)"
+  queue_up stopped -q -- touch started 2>err
+  ends_by TERM "$waiter"
+  [ ! -s err ] || fail "$(cat err)"
+  let_go stopped
+}
+
 @test "off a terminal one line after a second names lock, holder and position, with -q none" {
   hold patient --reason "nightly import"
   start rlock run -q patient -- true 2>quiet
