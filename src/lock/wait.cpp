@@ -13,6 +13,9 @@ constexpr int kWarnAfter = 3;  // consecutive failed waits
 // A server sends only a few wakes that bring nothing.
 constexpr int kMostBriefRounds = 50;
 constexpr int kMostSweeps = 1000;
+// The longest time of a try before the first answer, because a server may accept it and then
+// vanish.
+constexpr Millis kLongestFirstTry{20'000};
 
 Millis next_backoff(Millis backoff, Millis longest = timing::kLongestAcquireBackoff) {
   return std::clamp(backoff * 2, timing::kFirstAcquireBackoff, longest);
@@ -91,15 +94,15 @@ TimePoint WaitLimits::retry_until(TimePoint started, Queueing queueing,
 }
 
 // Before the first answer a try lasts as long as it may take to reach the server, also through
-// sentinels or other nodes. A request that does not wait has one try.
+// sentinels or other nodes, but not longer than kLongestFirstTry.
 TimePoint WaitLoop::WaitState::reply_deadline(TimePoint sent_at) const {
   if (answered) {
     return waits() ? std::min(limits.deadline, sent_at + timing::kAcquireAttempt)
                    : sent_at + timing::kAcquireAttempt;
   }
   const TimePoint until = retry_until() + timing::kConnectErrorGrace;
-  return waits() ? std::min(until, sent_at + std::max(2 * limits.reach, timing::kAcquireAttempt))
-                 : until;
+  return std::min(
+      until, sent_at + std::clamp(2 * limits.reach, timing::kAcquireAttempt, kLongestFirstTry));
 }
 
 std::optional<Result<WaitResult>> WaitLoop::step(WaitState& state) {

@@ -38,9 +38,13 @@ Server with_credentials(const OpenOptions& options, Server server) {
   return server;
 }
 
+// One try to reach a server takes no longer, because a peer that is gone may have accepted the
+// connection. The callers try again until --connect-timeout expires.
+constexpr Millis kLongestTry{10'000};
+
 Server reachable(const OpenOptions& options, Server server, SharedTls tls) {
   server.tls = std::move(tls);
-  server.connect_timeout = options.connect_timeout;
+  server.connect_timeout = std::min(options.connect_timeout, kLongestTry);
   server.addresses = std::make_shared<AddressMemory>();
   server.admission = std::make_shared<Admission>();
   return server;
@@ -73,7 +77,9 @@ struct ToTarget {
   // A local server has no users, so a password in the environment is meant for another server.
   Result<ServerTarget> operator()(const LocalUrl& url) const {
     TRY(auto server, local_server(url.folder, options.local_start));
-    return ServerTarget(reachable(options, std::move(server), nullptr));
+    Server local = reachable(options, std::move(server), nullptr);
+    local.connect_timeout = options.connect_timeout;  // to start it again may take all of that
+    return ServerTarget(std::move(local));
   }
 };
 

@@ -89,6 +89,40 @@ all_end_with() {
   [ -e ran ]
 }
 
+# vanishes TEXT: a server on the socket `front` that accepts one connection, answers each request with TEXT and is gone without closing
+# the connection. The server of the file takes its place.
+vanishes() {
+  ln -sfn "$SERVER/s" healthy
+  start /usr/bin/python3 -c 'import os, socket, sys, time
+with socket.socket(socket.AF_UNIX) as server:
+    server.bind("new")
+    server.listen()
+    os.replace("new", "front")
+    peer = server.accept()[0]
+    os.replace("healthy", "front")
+    if sys.argv[1]:
+        peer.recv(65536)
+        peer.sendall(sys.argv[1].encode() + b"\r\n")
+    time.sleep(1000)' "$1"
+  eventually test -S front
+}
+
+@test "with a long --connect-timeout a run gets over a server that accepted the connection and vanished" {
+  local reply waiters=()
+  for reply in "" "+OK"; do
+    mkdir "after$reply"
+    cd "after$reply"
+    vanishes "$reply"
+    start rlock run -q --connect-timeout 1h -u "unix://$PWD/front" "vanished$reply" -- touch ran
+    waiters+=($!)
+    cd ..
+  done
+  eventually test -e after/ran
+  eventually test -e after+OK/ran
+  ends_with 0 "${waiters[0]}"
+  ends_with 0 "${waiters[1]}"
+}
+
 @test "acquire waits for the server, and so does a nested run" {
   away
   start rlock acquire shop/steps --ttl 1m >owner 2>err
