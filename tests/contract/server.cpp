@@ -102,7 +102,8 @@ CASE("a release that may not read writes nothing") {
     need(lab.fingerprint() == before, std::string("something is written without ") + read);
   }
 }
-MUTANT("the first holder is not read", {"found_holders > 0 and tonumber(", "false and tonumber("});
+MUTANT("a script does not read the first holder",
+       {"found_holders > 0 and tonumber(", "false and tonumber("});
 
 CASE("a number that is none does not stop a script half-way") {
   lab.play("A granted; A exit:1");
@@ -117,8 +118,8 @@ CASE("a token is stored with all of its digits") {
   const lock::Token token = lab.granted('A');
   need(lab.cli({"HGET", lab.key("meta"), "grant"}) == std::to_string(token.value), "rounded");
 }
-MUTANT("digits are lost in the middle", {"'%d%07d'", "'%d%d'"});
-MUTANT("digits are rounded", {"string.format('%d%07d', math.floor(n / 10000000), n % 10000000)",
+MUTANT("a token loses digits in its middle", {"'%d%07d'", "'%d%d'"});
+MUTANT("a token is rounded", {"string.format('%d%07d', math.floor(n / 10000000), n % 10000000)",
                               "string.format('%.14g', n)"});
 
 CASE("the records of a lock expire 30 days after its last use") {
