@@ -85,6 +85,8 @@ name -- ''
 name other -- touch started
 name touch started
 --supersede 9 -- touch started | --supersede=9
+--urgent 1h -- touch started | --urgent=1h
+--fail-open 5s -- touch started | --fail-open=5s
 --contain user -- touch started | --contain=user
 name -c 'touch started' -- touch started
 END
@@ -119,6 +121,7 @@ END
 --once-per 90s -- touch started | whole minutes
 --once-within 0 -- touch started | longer than 0
 --once-within 367d -- touch started | 366d
+--once day -- touch started | did you mean --once-per day?
 --once v1 --max-failures 0 -- touch started | not a number from 1
 --once v1 --exit-code done=256 -- touch started | --exit-code done: not a number from 0 to 255: "256"
 --exit-code busy -- touch started | not a number

@@ -86,8 +86,9 @@ TEST_CASE("a mistake on the command line is refused with what may have been mean
       {{"force_unlock", "x"}, "did you mean force-unlock?"},
       {{"help", "rnu"}, "did you mean run?"},
       {{"help", "frobnicate"},
-       "unknown topic \"frobnicate\": a topic is a command, an exit code such as 69, exit-codes or "
-       "guarantees; rlock help lists the commands"},
+       "unknown topic \"frobnicate\": a topic is a command, an exit code such as 69, exit-codes, "
+       "or a page such as recipes; rlock help lists the commands and pages"},
+      {{"help", "recipe"}, "did you mean recipes?"},
       {{"help", "exit"}, "unknown topic \"exit\" (did you mean exit-codes?): "},
       {{"help", "run", "doctor"}, "rlock help takes one topic: leave out \"doctor\""},
       {{"help", "--man", "run", "doctor"}, "leave out \"doctor\""},

@@ -124,6 +124,10 @@ TEST_CASE("work that is done once may have one slot, which is one holder") {
   CHECK(run_with({"--once", "k", "--slots", "1"}).plan.claim.once->key == "k");
 }
 
+TEST_CASE("the KEY of --once may be a number, which is also a period in seconds") {
+  CHECK(run_with({"--once", "3600"}).plan.claim.once->key == "3600");
+}
+
 TEST_CASE("--exit-code chooses the code of each reason why the command did not run") {
   auto codes = [](test::Words options) {
     const test::Words all{"--once", "k", "--supersede", "--max-failures", "2"};

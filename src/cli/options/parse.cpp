@@ -6,6 +6,7 @@
 
 #include "cli/options/exit_codes.hpp"
 #include "cli/options/values.hpp"
+#include "util/duration.hpp"
 #include "util/text.hpp"
 
 namespace rlock::cli {
@@ -196,6 +197,7 @@ const OptionRow* optional_value_row(const std::string& word) {
 // Whether `word` looks like a value of such an option, and not like the name of a lock.
 bool looks_like_value(const OptionRow& row, const std::string& word) {
   if (row.id == Opt::contain) return word == row.metavar;
+  if (row.kind() == ValueKind::duration && util::parse_duration(word)) return true;
   return !word.empty() && util::leading_digits(word) == word;
 }
 
@@ -331,15 +333,6 @@ Result<CommandLine> parse_without_command(std::span<const std::string> words) {
 constexpr std::string_view kExitCodesTopic = "exit-codes";
 constexpr std::string_view kGuaranteesTopic = "guarantees";
 
-Error unknown_topic(const std::string& topic) {
-  std::vector<std::string_view> topics{kExitCodesTopic, kGuaranteesTopic};
-  for (const CommandRow& row : commands()) topics.push_back(row.name);
-  return usage(util::format(
-      "unknown topic {}{}: a topic is a command, an exit code such as 69, {} or {}; rlock help "
-      "lists the commands",
-      quoted_word(topic), suggestion_text(topic, topics, ""), kExitCodesTopic, kGuaranteesTopic));
-}
-
 constexpr std::string_view kHelp = "help", kVersion = "version", kManual = "--man";
 
 // The pages of the manual that belong to no command.
@@ -352,6 +345,16 @@ constexpr std::pair<std::string_view, std::string_view> kOtherPages[] = {
     {"stability", "rlock-stability.7"},
     {"toml", "rlock.toml.5"},
 };
+
+Error unknown_topic(const std::string& topic) {
+  std::vector<std::string_view> topics{kExitCodesTopic, kGuaranteesTopic};
+  for (const auto& [name, file] : kOtherPages) topics.push_back(name);
+  for (const CommandRow& row : commands()) topics.push_back(row.name);
+  return usage(util::format(
+      "unknown topic {}{}: a topic is a command, an exit code such as 69, {}, or a page such as "
+      "recipes; rlock help lists the commands and pages",
+      quoted_word(topic), suggestion_text(topic, topics, ""), kExitCodesTopic));
+}
 
 // A page, which may be called as man(1) calls it: recipes, rlock-recipes, rlock.toml.
 std::optional<ManualPage> find_page(std::string_view word) {

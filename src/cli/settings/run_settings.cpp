@@ -151,6 +151,11 @@ Result<lock::Once> once_of(Opt option, const Choices& choices, time_t now) {
     return lock::Once{lock::OnceKind::within, {}, *choices.duration(option), {}};
   }
   TRY(auto key, once_key_choice(choices));
+  // The server would remember it for as long as somebody asks, so the job would never run again. A
+  // number is that of a build.
+  if (util::leading_digits(*key) != *key && period_choice(*key, now)) {
+    return usage(util::format("--once {0}: did you mean --once-per {0}?", *key));
+  }
   return lock::Once{lock::OnceKind::key, *std::move(key), Millis(0), {}};
 }
 
