@@ -62,8 +62,8 @@ first_is_urgent_at() {
   hold deploy
   for name in a b c d; do ask "$name"; done
   run -0 rlock queue deploy --first 3 --reason 'customers wait'
-  owner=$(rlock queue --json deploy | jq -r '.waiters[0].owner')
-  [ "$output" = "moved $owner to the head of the queue of \"deploy\"" ] || fail "$output"
+  pid=$(rlock queue --json deploy | jq '.waiters[0].pid')
+  [[ $output == "moved $(id -un)@$(hostname) (pid $pid) to the head of the queue of \"deploy\": "*" c" ]] || fail "$output"
   by="by $(id -un)@$(hostname): customers wait"
   run -0 rlock queue deploy
   [[ $output == *$'\n1 '*"[first, $by] "*" c"* ]] || fail "$output"

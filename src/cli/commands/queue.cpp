@@ -181,14 +181,16 @@ Result<std::optional<lock::Waiter>> waiter_to_change(const QueueSettings& settin
                    waiters.size() > kShown ? ", …" : ""));
 }
 
-// `changed`: the owner that was removed or moved, if any.
-std::string change_text(const QueueSettings& settings, const std::optional<std::string>& changed) {
+// `changed`: who was removed or moved, if anyone.
+std::string change_text(const QueueSettings& settings, const std::optional<lock::Waiter>& changed) {
   const bool removes = settings.change->option == Opt::remove;
   const std::string name = in_quotes(settings.lock().text());
   if (changed) {
-    const std::string owner = util::printable(*changed);
-    return removes ? util::format("removed {} from the queue of {}\n", owner, name)
-                   : util::format("moved {} to the head of the queue of {}\n", owner, name);
+    const Record record = decode_record(changed->record);
+    const std::string command = record.command ? ": " + util::printable(*record.command) : "";
+    return util::format("{} {} {} the queue of {}{}\n", removes ? "removed" : "moved",
+                        process_phrase(record, changed->owner),
+                        removes ? "from" : "to the head of", name, command);
   }
   const std::string& wanted = settings.change->waiter;
   return util::format(
@@ -203,12 +205,13 @@ std::string change_text(const QueueSettings& settings, const std::optional<std::
 
 // JSON has the present queue.
 Result<Report> report_change(const QueueSettings& settings,
-                             const std::optional<std::string>& changed, Session& session,
+                             const std::optional<lock::Waiter>& changed, Session& session,
                              const Choices& choices) {
   Report report{.text = [=] { return change_text(settings, changed); }};
   if (!choices.has(Opt::json)) return report;
   TRY(auto queue, read_queue(settings.lock(), session));
-  const QueueChange done{settings.change->option == Opt::remove ? "removed" : "moved", changed};
+  const QueueChange done{settings.change->option == Opt::remove ? "removed" : "moved",
+                         changed ? std::optional(changed->owner) : std::nullopt};
   report.json = [=, name = settings.name, servers = session.servers()] {
     return queue_json(name, {&queue, 1}, done, servers);
   };
@@ -248,8 +251,7 @@ Result<Report> change_waiter(const QueueSettings& settings, Session& session,
     return failure({ErrorKind::busy, text}, {name, owner.text()});
   }
   const bool found = reply == lock::MoveReply::moved;
-  return report_change(settings, found ? std::optional(owner.text()) : std::nullopt, session,
-                       choices);
+  return report_change(settings, found ? waiter : std::nullopt, session, choices);
 }
 
 }  // namespace
