@@ -61,14 +61,13 @@ constexpr ExitCodeRow kExitCodes[] = {
      "rlock stopped the command and all its descendants because of --max-run.",
      "Find out why the command took so long, or give it a longer --max-run."},
     {126, "the command cannot be executed",
-     "The command, or the interpreter that its first line names, cannot be executed. The lock was "
-     "released, without the cool-down of --min-hold.",
-     "Make the file executable, and check its first line."},
+     "The command cannot be executed, or the interpreter that its first line names does not exist. "
+     "The lock was released, without the cool-down of --min-hold.",
+     "Make the file executable, and check its first line. A script must not have Windows line "
+     "endings."},
     {127, "the command was not found",
-     "There is no such command, or the interpreter that its first line names does not exist. The "
-     "lock was released, without the cool-down of --min-hold.",
-     "Write the whole path, because cron and systemd set another PATH than a shell. A script must "
-     "not have Windows line endings."},
+     "There is no such command. The lock was released, without the cool-down of --min-hold.",
+     "Write the whole path, because cron and systemd set another PATH than a shell."},
 };
 
 }  // namespace
