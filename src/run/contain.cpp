@@ -89,7 +89,9 @@ std::string advice(Contain how, At at, bool denied) {
                                                   : "write RestrictNamespaces=pid mnt");
   }
   if (lacks_right) {
-    return util::format("it needs CAP_SYS_ADMIN: run rlock as root, {}or ",
+    return util::format("it needs CAP_SYS_ADMIN: {}, {}or ",
+                        geteuid() == 0 ? "give the container this capability"
+                                       : "run rlock as root",
                         try_to_contain(Contain::as_user)
                             ? "use --contain=user, in which the files of other users seem to "
                               "belong to nobody, "
