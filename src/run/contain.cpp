@@ -90,8 +90,7 @@ std::string advice(Contain how, At at, bool denied) {
   }
   if (lacks_right) {
     return util::format("it needs CAP_SYS_ADMIN: {}, {}or ",
-                        geteuid() == 0 ? "give the container this capability"
-                                       : "run rlock as root",
+                        geteuid() == 0 ? "give the container this capability" : "run rlock as root",
                         try_to_contain(Contain::as_user)
                             ? "use --contain=user, in which the files of other users seem to "
                               "belong to nobody, "

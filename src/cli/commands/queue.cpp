@@ -189,8 +189,8 @@ std::string change_text(const QueueSettings& settings, const std::optional<lock:
     const Record record = decode_record(changed->record);
     const std::string command = record.command ? ": " + util::printable(*record.command) : "";
     return util::format("{} {} {} the queue of {}{}\n", removes ? "removed" : "moved",
-                        process_phrase(record, changed->owner),
-                        removes ? "from" : "to the head of", name, command);
+                        process_phrase(record, changed->owner), removes ? "from" : "to the head of",
+                        name, command);
   }
   const std::string& wanted = settings.change->waiter;
   return util::format(
