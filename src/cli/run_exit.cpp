@@ -60,9 +60,9 @@ std::string unreleased_text(const Error& error) {
 }
 
 // What to check if a server, and not an operator, ended the lease.
-std::string_view cause_to_check(lock::LostHow how) {
-  const bool lost_keys =
-      how == lock::LostHow::deleted || how == lock::LostHow::gone || how == lock::LostHow::unissued;
+std::string_view cause_to_check(const lock::Lost& lost) {
+  const bool lost_keys = lost.data_lost || lost.how == lock::LostHow::deleted ||
+                         lost.how == lock::LostHow::gone || lost.how == lock::LostHow::unissued;
   return lost_keys ? "; rlock doctor checks whether the server keeps its keys" : "";
 }
 
@@ -295,7 +295,7 @@ class EndText {
     } else if (end.started) {
       message += "; rlock stopped the command";
     }
-    if (end.lost->reported) message += cause_to_check(end.lost->reported->how);
+    if (end.lost->reported) message += cause_to_check(*end.lost->reported);
     if (end.kept_for > Millis(0)) message += "; " + kept_text(end.kept_for);
     return message;
   }
@@ -362,7 +362,10 @@ class EndText {
   // The text about lease and release; empty if all went well.
   std::string ending_text(const run::RunEnd& ended) const {
     std::string text;
-    if (ended.lost) text = lease_end_text(*ended.lost) + "; the command exited by itself";
+    if (ended.lost) {
+      text = lease_end_text(*ended.lost) + "; the command exited by itself";
+      if (ended.lost->reported) text += cause_to_check(*ended.lost->reported);
+    }
     if (ended.unreleased && !ended.lost) text = unreleased_text(*ended.unreleased);
     if (ended.kept_for > Millis(0)) util::append(text, "; ", kept_text(ended.kept_for));
     if (!ended.survivors.empty()) {

@@ -194,9 +194,10 @@ struct Waiter {
   std::optional<NewerRules> needs{};
 };
 
-// How an owner ended at the server. [docs/PROTOCOL.md, "Release and tombstones"] unknown: the
-// server remembers nothing, so it may be any of these.
-enum class OwnerEnd { expired, released, cancelled, removed, forced, unknown };
+// How an owner ended at the server. [docs/PROTOCOL.md, "Release and tombstones"] forgotten: the
+// server, which remembers how owners end, has lost that. unknown: the server remembers nothing, so
+// it may be any of these.
+enum class OwnerEnd { expired, released, cancelled, removed, forced, forgotten, unknown };
 
 // ---- done once: which earlier run makes a run unnecessary [docs/PROTOCOL.md, "Done once"] ----
 
@@ -378,6 +379,7 @@ struct Lost {
   std::optional<Holder> by{};                       // the present holder
   std::string note{};                               // of the operator who broke it
   LaterHolder later_holder = LaterHolder::unknown;  // if `how` does not imply it
+  bool data_lost = false;                           // by the server, since the grant
 };
 // No re-entry: the requested mode does not fit into the held one (exclusive inside shared), or this
 // kind of lock has no entries.

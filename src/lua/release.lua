@@ -104,11 +104,12 @@ end
 local function report_absent()
   keys.touch()
   local before = tombstones.kind(owner)
+  local kind = before and tombstones.word(before) or history.row_of(owner, 'owner') and 'expired' or 'unknown'
   local mark = outcome.note_late_success(before)
   if not before then outcome.note_lost_run() end
   if entry == '0' then history.settle_row(owner) end
   tombstones.add(entry == '0' and owner or owner .. ':' .. entry, ended_kind)
-  return {'absent', kind = before and tombstones.word(before) or 'unknown', note = notes.of(owner), mark = mark}
+  return {'absent', kind = kind, note = notes.of(owner), mark = mark}
 end
 
 local held = at_start.holders > 0 and holders.held_until(owner)

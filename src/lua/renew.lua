@@ -14,17 +14,17 @@
 --   extended
 --   restored    the lease was restored
 --   upgrade     more holders share the lock than this owner allows
---   lost        how (deleted, taken, full, expired, unissued, released, cancelled, removed, forced), note, holder, and untouched
---               (1: nobody was granted the lock since this owner was, with this token)
+--   lost        how (deleted, taken, full, expired, unissued, released, cancelled, removed, forced), note, holder, untouched
+--               (1: nobody was granted the lock since this owner was, with this token), and forgot (1: the server has lost its data since)
 local owner, entry, token, record = args.owner, args.entry, tonumber(args.token or 0), args.record
 local limit, ttl, min_hold = tonumber(args.limit), tonumber(args.ttl), tonumber(args.min_hold or 0)
 local slot, stamp = tonumber(args.slot), 2 * (args.attempt or 0)
 -- The greatest token that any server can have issued. A greater one is not restored, because later tokens would be smaller.
 local greatest = math.max(memory.last, now_us + 1000 * (args.ahead or 0))
 
-local function lost(how, other_holder)
+local function lost(how, other_holder, forgot)
   if other_holder == nil then other_holder = views.some_holder() end
-  return {'lost', how = how, note = notes.of(owner), holder = other_holder, untouched = token > 0 and memory.grant == token}
+  return {'lost', how = how, note = notes.of(owner), holder = other_holder, untouched = token > 0 and memory.grant == token, forgot = forgot}
 end
 
 local function lease_of(id)
@@ -84,11 +84,11 @@ local function restore()
   -- Its own cool-down does not prevent an owner from restoring its lease.
   local cooldown, cools_until = lines.read('~' .. owner), holders.held_until('~' .. owner)
   if cools_until then holders.remove('~' .. owner) end
-  local why = loss.reason(owner, entry, token, limit, greatest, tombstones.kind(owner))
+  local why, forgot = loss.reason(owner, entry, token, limit, greatest, tombstones.kind(owner))
   if not why and slot and slots.used()[slot] then why = 'taken' end
   if why then
     if cools_until then holders.store('~' .. owner, cooldown, cools_until) end
-    return lost(why)
+    return lost(why, nil, forgot)
   end
   lines.forget('~' .. owner)
   local line = line_again()

@@ -28,6 +28,11 @@ std::optional<LeaseEnd> loss_at_release(const lock::ReleaseReply& reply) {
       return LeaseEnd{lock::Lost{lock::LostHow::forced, {}, reply.note}, {}};
     case lock::OwnerEnd::expired:
       return LeaseEnd{lock::Lost{lock::LostHow::expired, {}, reply.note}, {}};
+    case lock::OwnerEnd::forgotten: {
+      LeaseEnd end{lock::Lost{lock::LostHow::deleted, {}, {}}, {}};
+      end.reported->data_lost = true;
+      return end;
+    }
     case lock::OwnerEnd::unknown:
       return LeaseEnd{lock::Lost{lock::LostHow::gone, {}, {}}, {}};
     default:

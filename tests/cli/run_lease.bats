@@ -84,6 +84,28 @@ next_is_alone() {
   let_go wiped
 }
 
+@test "after FLUSHALL the message of a run says that the server lost its data" {
+  hold wiped -t 1h 2>err
+  redis flushall >/dev/null
+  let_go wiped
+  grep -q 'lost "wiped" .*: the server lost its data; the command exited by itself; rlock doctor checks' err || fail "$(cat err)"
+  # Another run has the lock when this one renews.
+  hold_with 'echo "$RLOCK_OWNER" >up; read -r _ <&9' wiped -t 1h 2>err
+  local first=$holder owner=$said
+  redis flushall >/dev/null
+  hold wiped
+  redis rpush "rlock:{wiped}:wake:$owner" 1 >/dev/null
+  ends_with 76 "$first"
+  grep -q 'lost "wiped" .*: the server lost its data; then it was taken by .*; rlock doctor checks' err || fail "$(cat err)"
+  let_go wiped
+  # Another run has had the lock when the command exits.
+  hold wiped -t 1h 2>err
+  redis flushall >/dev/null
+  rlock run wiped -- true
+  let_go wiped
+  grep -q 'the server lost its data (another client has held it since)' err || fail "$(cat err)"
+}
+
 @test "after FLUSHALL rlock restores the lock and the command never notices" {
   hold wiped
   redis flushall >/dev/null

@@ -68,7 +68,7 @@ CASE("an expired lease is restored only if no other client held the lock since")
   lab.play("B released; A lost: taken");
 }
 MUTANT("a renewal restores a lease although another owner was granted the lock",
-       {"if since > token then return 'taken' end", ""});
+       {"if since > token then return 'taken', forgot end", ""});
 MUTANT("a renewal extends an expired lease",
        {"held and held > now and extend(held)", "held and extend(held)"});
 
@@ -255,6 +255,19 @@ CASE("a lock deleted and then taken is reported as taken") {
 }
 MUTANT("a renewal reports a lock as deleted that another owner was granted",
        {"if since > token then", "if since > token and end_kind then"});
+
+CASE("a lock taken after the server lost its data is reported so") {
+  lab.granted('A');
+  lab.play("data lost; 1s pass; B granted");
+  need(as<Lost>(lab.renew('A', lab.token('A')), "two hold it").data_lost, "the loss is not seen");
+  need(lab.ends_run('A').ending == OwnerEnd::forgotten, "A is known");
+  // B, which has restored its lease since, loses it in another way.
+  lab.play("data lost; 1s pass; B restored; 31s pass");
+  lab.granted('C');
+  need(!as<Lost>(lab.renew('B', lab.token('B')), "two hold it").data_lost, "lost with the data");
+}
+MUTANT("a renewal takes every lease that is lost after a loss of data for lost with it",
+       {"local forgot = is_unknown and", "local forgot ="});
 
 CASE("a live run is not released by its id") {
   const auto by_id = [&lab](char owner) {

@@ -69,7 +69,7 @@ CASE("a late write-back changes nothing") {
   lab.play("B holds");
 }
 MUTANT("a write-back restores a lease next to another holder",
-       {"if not M.slots.fits(limit, true) then return 'full' end", ""});
+       {"if not M.slots.fits(limit, true) then return 'full', forgot end", ""});
 
 CASE("the token of the majority is written back") {
   lock::Token own = lab.granted('A', attempt(1));

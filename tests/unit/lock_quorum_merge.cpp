@@ -55,6 +55,31 @@ TEST_CASE(
   CHECK(std::get<Lost>(**reply).later_holder == LaterHolder::nobody);
 }
 
+TEST_CASE("a lease was lost with the data of the servers if a majority says so") {
+  Lost taken{LostHow::taken, {}, {}};
+  taken.data_lost = true;
+  Replies<RenewReply> replies(3);
+  replies[0] = RenewReply(taken);
+  replies[1] = RenewReply(Lost{LostHow::taken, {}, {}});
+  const Quorum three{{"a:1", "b:1", "c:1"}};
+  auto reply = merge_replies(replies, three, Collecting::open);
+  REQUIRE(reply.has_value());
+  CHECK_FALSE(std::get<Lost>(**reply).data_lost);
+  replies[1] = RenewReply(taken);
+  reply = merge_replies(replies, three, Collecting::open);
+  CHECK(std::get<Lost>(**reply).data_lost);
+}
+
+TEST_CASE("a server that lost its data does not hide how the others know that the owner ended") {
+  Replies<ReleaseReply> replies(3);
+  replies[0] = replies[1] = ReleaseReply{OwnerEnd::forgotten, {}};
+  replies[2] = ReleaseReply{OwnerEnd::expired, {}};
+  const Quorum three{{"a:1", "b:1", "c:1"}};
+  CHECK((*merge_replies(replies, three, Collecting::closed))->ending == OwnerEnd::expired);
+  replies[2] = ReleaseReply{OwnerEnd::forgotten, {}};
+  CHECK((*merge_replies(replies, three, Collecting::closed))->ending == OwnerEnd::forgotten);
+}
+
 TEST_CASE("force-unlock names every holder that one of the servers broke") {
   auto broke = [](const char* owner) {
     Forced forced;

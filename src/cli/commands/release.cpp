@@ -20,6 +20,7 @@ std::string how_ended(const lock::ReleaseReply& reply) {
       return "it never held the lock: it was waiting, and rlock removed it from the queue";
     case lock::OwnerEnd::expired:
     case lock::OwnerEnd::released:
+    case lock::OwnerEnd::forgotten:
     case lock::OwnerEnd::unknown:
       break;
   }

@@ -51,12 +51,13 @@ lock::LaterHolder since_grant(const lock::Snapshot& seen, lock::Token token, loc
                                            : lock::LaterHolder::unknown;
 }
 
-// The lease expired while no server answered: asks which owner holds the lock now, or has held it
-// since.
+// The lease expired while no server answered, or the server lost it: asks which owner holds the
+// lock now, or has held it since.
 void find_new_holder(run::LeaseEnd& lease, const lock::AcquireCall& claim,
                      const RunObserver& observer, const Session& session) {
   constexpr Millis kTimeout{1000};
-  if (lease.reported && lease.reported->how != lock::LostHow::expired) return;
+  const bool forgotten = lease.reported && lease.reported->data_lost;
+  if (lease.reported && !forgotten && lease.reported->how != lock::LostHow::expired) return;
   auto inspector = session.make_server()();
   const auto hold = observer.hold();
   lock::SystemPoller poller;
@@ -69,6 +70,7 @@ void find_new_holder(run::LeaseEnd& lease, const lock::AcquireCall& claim,
         claim.limit != lock::Limit::exclusive() && holder.limit != lock::Limit::exclusive();
     if (own || beside || holder.state == lock::HolderState::cooldown) continue;
     lease.reported = lock::Lost{lock::LostHow::taken, std::move(holder), {}};
+    lease.reported->data_lost = forgotten;
     return;
   }
   const lock::LaterHolder since =

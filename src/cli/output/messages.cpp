@@ -260,16 +260,18 @@ std::string newer_phrase(const lock::Superseded& newer, lock::ServerTime now) {
 std::string lost_phrase(const lock::Lost& lost) {
   const std::string taker = lost.by ? taker_phrase(*lost.by) : "by another client";
   const std::string by = note_text(lost.note);
+  const std::string then = lost.data_lost ? "the server lost its data; then " : "";
   switch (lost.how) {
     case LostHow::deleted:
+      if (lost.data_lost) return "the server lost its data" + since_phrase(lost.later_holder);
       return "its keys were deleted on the server" + since_phrase(lost.later_holder);
     case LostHow::full:
       if (!lost.by || lost.by->limit != lock::Limit::exclusive()) {
-        return util::format("all its slots were taken, one of them {}", taker);
+        return util::format("{}all its slots were taken, one of them {}", then, taker);
       }
       [[fallthrough]];
     case LostHow::taken:
-      return util::format("it was taken {}", taker);
+      return util::format("{}it was taken {}", then, taker);
     case LostHow::expired:
       return "the lease expired" + since_phrase(lost.later_holder);
     case LostHow::unissued:

@@ -37,18 +37,21 @@ size_t rank(LostHow how) {
   return static_cast<size_t>(std::find(std::begin(kRanks), std::end(kRanks), how) - kRanks);
 }
 
-// A server knows only its own grants, so only a majority knows that there was no later holder.
+// A server knows only its own grants, so only a majority knows that there was no later holder, or
+// that the lease was lost with their data.
 Lost merged_loss(const Replies<RenewReply>& replies, const Quorum& quorum) {
   const Lost* best = nullptr;
-  size_t untouched = 0;
+  size_t untouched = 0, data_lost = 0;
   for (const RenewReply* reply : answers(replies)) {
     const auto* lost = std::get_if<Lost>(reply);
     if (lost == nullptr) continue;
     if (best == nullptr || rank(lost->how) < rank(best->how)) best = lost;
     untouched += lost->later_holder == LaterHolder::nobody ? 1 : 0;
+    data_lost += lost->data_lost ? 1 : 0;
   }
   Lost lost = best == nullptr ? Lost{} : *best;
   lost.later_holder = untouched >= quorum.majority() ? LaterHolder::nobody : LaterHolder::unknown;
+  lost.data_lost = data_lost >= quorum.majority();
   return lost;
 }
 
@@ -253,8 +256,9 @@ std::optional<Result<ReleaseReply>> merge_replies(const Replies<ReleaseReply>& r
   if (const ReleaseReply* reply = find(replies, live_run)) return *reply;
   // It need not have been held at every server: if a server released it, it was held there until
   // then.
-  for (OwnerEnd ending : {OwnerEnd::forced, OwnerEnd::released, OwnerEnd::removed,
-                          OwnerEnd::cancelled, OwnerEnd::expired, OwnerEnd::unknown}) {
+  for (OwnerEnd ending :
+       {OwnerEnd::forced, OwnerEnd::released, OwnerEnd::removed, OwnerEnd::cancelled,
+        OwnerEnd::expired, OwnerEnd::forgotten, OwnerEnd::unknown}) {
     if (const ReleaseReply* reply = find(replies, ended(ending))) {
       ReleaseReply merged = *reply;
       merged.marked = merged_mark(replies, quorum);

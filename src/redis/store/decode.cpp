@@ -72,11 +72,11 @@ std::string string_of(Item item) {
   return std::string(item.text());
 }
 
-// An owner that the server has forgotten counts as one whose lease expired.
 OwnerEnd ending_of(std::string_view word) {
   if (word == "released") return OwnerEnd::released;
   if (word == "cancelled") return OwnerEnd::cancelled;
   if (word == "removed") return OwnerEnd::removed;
+  if (word == "unknown") return OwnerEnd::forgotten;
   return word == "forced" ? OwnerEnd::forced : OwnerEnd::expired;
 }
 
@@ -292,6 +292,7 @@ std::optional<lock::RenewReply> decode_renew(const redisReply& reply, std::strin
                   string_of(item["note"])};
   if (lost.by && lost.by->owner == self) lost.by.reset();
   if (item["untouched"].holds() && !lost.by) lost.later_holder = lock::LaterHolder::nobody;
+  lost.data_lost = item["forgot"].holds();
   return lost;
 }
 
