@@ -20,6 +20,14 @@ namespace {
 
 constexpr size_t kMostUnwritten = size_t{1} << 20;
 
+// Whether both descriptors lead to the same file, pipe, socket or terminal.
+bool are_same(int one, int other) {
+  struct stat a {};
+  struct stat b {};
+  return fstat(one, &a) == 0 && fstat(other, &b) == 0 && a.st_dev == b.st_dev &&
+         a.st_ino == b.st_ino;
+}
+
 // Returns an empty descriptor, with errno, if the log cannot be opened.
 util::Fd open_writer(const std::string& path) {
   const int inherited = inherited_descriptor(path);
@@ -82,10 +90,13 @@ Result<EventLog> EventLog::open(const std::string& path, const lock::AcquireCall
     return util::system_error(
         util::format("cannot open the event log \"{}\"", util::printable(path)), errno);
   }
+  const bool is_stderr = are_same(file->writer.get(), STDERR_FILENO);
   if (util::is_regular_file(file->writer.get())) {
     file->reader.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   }
-  return EventLog(std::move(file), path, claim, std::move(server));
+  EventLog log(std::move(file), path, claim, std::move(server));
+  log.is_stderr_ = is_stderr;
+  return log;
 }
 
 EventLog::EventLog(std::shared_ptr<const File> file, std::string path,
@@ -120,6 +131,13 @@ void EventLog::append_attempt_end(std::string_view event_name, const std::string
   logged.detail = detail;
   logged.token = token_;
   append_line(logged, BootClock::now(), true);
+}
+
+void EventLog::append_message(std::string_view message) {
+  LoggedEvent logged{"message"};
+  logged.detail = message;
+  logged.token = token_;
+  append_line(logged, BootClock::now(), false);
 }
 
 Status EventLog::drain(Millis timeout) {

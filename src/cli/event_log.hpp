@@ -27,6 +27,10 @@ class EventLog {
   void append(const run::Event& event);
   // Logs how a run ended that did not start its command: `skipped`, `timed-out`, `unreachable` …
   void append_attempt_end(std::string_view event_name, const std::string& detail);
+  // Logs what would be printed otherwise.
+  void append_message(std::string_view message);
+  // Whether the log is also standard error.
+  bool is_stderr() const { return is_stderr_; }
   // Waits until everything is written, for at most `timeout`. ErrorKind::system if events were
   // lost.
   Status drain(Millis timeout);
@@ -37,6 +41,7 @@ class EventLog {
            std::string server);
   void append_line(LoggedEvent event, TimePoint at, bool ends_wait);
 
+  bool is_stderr_ = false;
   BackgroundWriter writer_;
   std::string path_;
   std::string name_;

@@ -124,6 +124,7 @@ RunObserver::RunObserver(lock::LockName name, Verbosity verbosity, std::optional
       verbosity_(verbosity),
       live_(verbosity != Verbosity::quiet && is_terminal(STDERR_FILENO)),
       log_(std::move(log)),
+      prints_events_(verbosity == Verbosity::quiet && log_ && log_->is_stderr()),
       manager_(std::move(manager)) {
   // The disk of a file may hang. rlock opens a pipe or a terminal without blocking.
   if (util::is_regular_file(STDERR_FILENO)) {
@@ -421,6 +422,7 @@ void RunObserver::report_event(run::Event event) {
 // Never waits for stderr, because a renewal, a kill or a release may be due, and renewals share the
 // mutex.
 void RunObserver::print_or_queue(std::string_view message, Weight weight) {
+  if (prints_events_) return log_->append_message(message);
   const bool dated = verbosity_ == Verbosity::verbose;
   std::string line =
       message_line((dated ? time_text(wall_clock()) + " " : "").append(message), weight);
@@ -541,7 +543,7 @@ void RunObserver::report_attempt_end(std::string_view event, const std::string& 
 void RunObserver::finish_log() {
   std::lock_guard guard(mutex_);
   if (!log_) return;
-  if (auto written = log_->drain(kFinalPrintTimeout); !written) {
+  if (auto written = log_->drain(kFinalPrintTimeout); !written && !prints_events_) {
     print_message(util::format("warning: {}: {}", in_quotes(name_.text()), written.error().text));
   }
 }

@@ -86,7 +86,8 @@ class WaitingReports {
 };
 
 // Reports what a run does while it waits and runs: in the live line, the event log, the lines of
-// -v, and to the service manager.
+// -v, and to the service manager. With -q and the event log on stderr, each line is an event
+// instead, so that stderr is JSON.
 class RunObserver final : public run::Observer {
  public:
   RunObserver(lock::LockName name, Verbosity verbosity, std::optional<EventLog> log,
@@ -97,6 +98,11 @@ class RunObserver final : public run::Observer {
   // whether runs wait for each other.
   void begin_wait(const run::Plan& plan, Session& session, const run::Signals& signals,
                   TimePoint start);
+
+  // Prints a line. Never waits for the reader of stderr.
+  void report(const std::string& message, Weight weight = Weight::notice);
+  // Whether each line is an event.
+  bool prints_events() const { return prints_events_; }
 
   // Calls `end` once the lock is held.
   void after_wait(std::function<void()> end) { after_wait_ = std::move(end); }
@@ -157,7 +163,6 @@ class RunObserver final : public run::Observer {
   std::string outage_text() const;
   std::string connected_text(const std::string& server) const;
   void print_or_queue(std::string_view message, Weight weight = Weight::notice);
-  void report(const std::string& message, Weight weight = Weight::notice);
   void warn(const std::string& message);
 
   const lock::LockName name_;
@@ -168,6 +173,7 @@ class RunObserver final : public run::Observer {
 
   mutable util::Mutex mutex_;  // events also come from the renewal thread
   std::optional<EventLog> log_;
+  const bool prints_events_;
   const std::shared_ptr<StderrLines> lines_ = std::make_shared<StderrLines>();
   std::optional<BackgroundWriter> writer_;  // prints `lines_` if stderr is a file
   ServiceManager manager_;

@@ -272,10 +272,17 @@ std::string options_to_find(const Choices& choices, const redis::OpenOptions& se
 }
 
 Result<Session> Session::open(const Choices& choices) {
+  std::vector<std::string> warnings;
+  TRY(auto session, open(choices, warnings));
+  for (const std::string& warning : warnings) print_message(warning);
+  return session;
+}
+
+Result<Session> Session::open(const Choices& choices, std::vector<std::string>& warnings) {
   TRY(auto settings, connection_options(choices));
   // Printed even with --quiet, because the option may be in a forgotten file.
   if (redis::is_unverified(settings)) {
-    print_message(util::format(
+    warnings.push_back(util::format(
         "warning: --insecure: the server's certificate is not verified; anyone could impersonate "
         "the server{}",
         settings.tls.cacert.empty() ? "" : ", and --cacert has no effect"));

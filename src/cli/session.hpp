@@ -54,6 +54,8 @@ class Session {
  public:
   // From the options and the environment; does not connect yet.
   static Result<Session> open(const Choices& choices);
+  // The same, but adds what it would print to `warnings`.
+  static Result<Session> open(const Choices& choices, std::vector<std::string>& warnings);
   static Result<Session> open(redis::OpenOptions options);
 
   std::string server() const { return store_->server(); }

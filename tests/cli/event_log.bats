@@ -42,6 +42,41 @@ sys.stdout.buffer.write(ours.recv(65536))' "$RLOCK" run -q --event-log /dev/stde
   done
 }
 
+# only_events CODE OPTION…: the run exits with CODE, and each line of its standard error is an event: $words.
+only_events() {
+  run "-$1" --separate-stderr rlock run -q --event-log /dev/stderr "${@:2}"
+  words=$(jq -r 'if .schema == 1 and .name then .event else error("no event") end' <<<"$stderr" | paste -sd ' ') || fail "$stderr"
+}
+
+@test "with -q and the log on standard error, each line there is an event" {
+  local nobody="unix://$here/nobody"
+  only_events 0 logged -- true
+  [ "$words" = "acquired exited released" ]
+  only_events 137 logged -- sh -c 'kill -KILL $$'
+  [ "$words" = "acquired exited released message" ]
+  jq -se '.[3].detail | contains("was killed by signal 9")' <<<"$stderr" || fail "$stderr"
+  only_events 127 logged -- "$here/no-such-command"
+  [ "$words" = "acquired released failed" ] || [ "$words" = "acquired exited released failed" ] || fail "$words"
+  only_events 69 -n -u "$nobody" --connect-timeout 0.1 logged -- true
+  [ "$words" = unreachable ]
+  only_events 0 -u "$nobody" --connect-timeout 0.1 --fail-open logged -- true
+  [ "$words" = "unreachable message unlocked exited message" ] || fail "$words"
+  only_events 69 -u rediss://127.0.0.1:1 --insecure --connect-timeout 0.1 logged -- true
+  [ "$words" = "message unreachable" ] || fail "$words"
+  rlock close -q --for 1h logged
+  only_events 75 -n logged -- true
+  [ "$words" = skipped ]
+  hold broken -q --event-log /dev/stderr 2>lines
+  rlock force-unlock -q broken --yes
+  ends_with 76 "$holder"
+  [[ $(events lines) == "acquired lost "*" message" ]] || fail "$(cat lines)"
+  jq -se '.[-1].detail | contains("it was broken")' lines || fail "$(cat lines)"
+  # An error of the command line is text, and without -q both are printed.
+  refuses 64 "unknown option" -- rlock run -q --event-log /dev/stderr --no-such-option logged -- true
+  run -75 --separate-stderr rlock run -n --event-log /dev/stderr logged -- true
+  [ "$(grep -c '^{' <<<"$stderr")" = 1 ] && [ "$(grep -c '^rlock: ' <<<"$stderr")" = 1 ] || fail "$stderr"
+}
+
 @test "a standard error that was closed is no log" {
   for path in /dev/stderr /dev/fd/2; do
     run -64 bash -c '"$RLOCK" run --event-log "$1" logged -- touch ran 2>&-' bash "$path"

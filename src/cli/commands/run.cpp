@@ -32,15 +32,17 @@ std::optional<EventLog> open_log(const RunSettings& settings, const Session& ses
 
 // Only /proc shows processes that left the command's group, and only as the parent of orphans can
 // rlock find them there. The kernel kills contained processes.
-void warn_of_escapes(const run::Plan& plan) {
+void warn_of_escapes(const run::Plan& plan, RunObserver& observer) {
   const bool seen = util::proc_is_ours();
   if (plan.contain != run::Contain::no || (seen && util::may_adopt_orphans())) return;
-  print_message(util::format(
-      "warning: {}: {}: what the command starts in a session of its own may outlive the lease; "
-      "rlock doctor checks this host",
-      in_quotes(plan.claim.name.text()),
-      seen ? "the kernel refuses PR_SET_CHILD_SUBREAPER"
-           : "/proc is not mounted, or does not show this process"));
+  observer.report(
+      util::format(
+          "warning: {}: {}: what the command starts in a session of its own may outlive the lease; "
+          "rlock doctor checks this host",
+          in_quotes(plan.claim.name.text()),
+          seen ? "the kernel refuses PR_SET_CHILD_SUBREAPER"
+               : "/proc is not mounted, or does not show this process"),
+      Weight::error);
 }
 
 // Finds out what a server that remembers the grant of `token` knows about the time after it.
@@ -167,7 +169,7 @@ run::RunOutcome run_unlocked(run::Plan plan, RunObserver& observer, run::Signals
 
 int run_under_lock(const RunSettings& settings, Session& session, run::Signals& signals,
                    Verbosity verbosity, std::optional<EventLog> log,
-                   std::optional<TicketFile> ticket) {
+                   const std::vector<std::string>& warnings, std::optional<TicketFile> ticket) {
   const Environment environment = present_environment();
   run::Plan plan = make_plan(settings, session, environment);
   if (ticket) plan.claim.ticket = ticket->ticket();
@@ -176,6 +178,8 @@ int run_under_lock(const RunSettings& settings, Session& session, run::Signals& 
   MessageContext context{settings, session};
   RunObserver observer(name, verbosity, std::move(log), service_manager());
 
+  for (const std::string& warning : warnings) observer.report(warning, Weight::error);
+  warn_of_escapes(plan, observer);
   observer.begin_wait(plan, session, signals, environment.now);
   observer.after_wait([&ticket] { ticket.reset(); });
   run::RunOutcome outcome = run::hold_and_run(
@@ -184,7 +188,7 @@ int run_under_lock(const RunSettings& settings, Session& session, run::Signals& 
     observer.finish_output();
     const Error& error = std::get<Error>(outcome);
     observer.report_attempt_end(to_exit(outcome, context).event, error.text);
-    print_message(unlocked_warning(error, context));
+    observer.report(unlocked_warning(error, context), Weight::error);
     context.unlocked = true;
     outcome = run_unlocked(plan, observer, signals);
   }
@@ -201,8 +205,13 @@ int run_under_lock(const RunSettings& settings, Session& session, run::Signals& 
   mark_died(outcome, name, session);
   context.slots = slots_held(outcome, claim.limit, name, session);
   context.blocking_key = blocking_key_hint(outcome, session, name);
-  const RunExit run_exit = to_exit(outcome, context);
+  RunExit run_exit = to_exit(outcome, context);
   if (!run_exit.event.empty()) observer.report_attempt_end(run_exit.event, run_exit.message);
+  if (observer.prints_events()) {
+    const bool is_logged = !run_exit.event.empty() || run_exit.severity != run::Severity::error;
+    if (!is_logged) observer.report(run_exit.message, Weight::error);
+    run_exit.severity = run::Severity::silent;
+  }
   observer.finish_log();
   return report_exit(run_exit, verbosity);
 }
@@ -213,15 +222,15 @@ Result<Report> run_command(const Invocation& invocation) {
   const Choices& choices = invocation.choices;
   TRY(auto settings, run_settings(invocation, system_getenv));
   print_warnings(settings.warnings, choices);
-  TRY(auto session, Session::open(choices));
+  std::vector<std::string> warnings;
+  TRY(auto session, Session::open(choices, warnings));
   TRY_STATUS(session.check(settings.plan.claim));
-  warn_of_escapes(settings.plan);
   auto log = open_log(settings, session);
   const Verbosity verbosity = verbosity_of(choices);
   TRY(auto signals, run::Signals::take());
   TRY(auto ticket, open_ticket(settings, session, verbosity));
   return Report{.code = run_under_lock(settings, session, signals, verbosity, std::move(log),
-                                       std::move(ticket))};
+                                       warnings, std::move(ticket))};
 }
 
 }  // namespace rlock::cli

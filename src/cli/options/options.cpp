@@ -263,8 +263,8 @@ constexpr OptionRow kOptions[] = {
             {.group = Group::output, .in_file = true, .demand = Demand::name}),
      "append one JSON line to FILE for each event",
      "For logs and monitoring, because run has no --json. Several runs may share one file. If "
-     "rlock cannot open or write it, rlock prints a warning, and the command still runs. See "
-     "rlock-formats(7)."},
+     "rlock cannot open or write it, rlock prints a warning, and the command still runs. With "
+     "/dev/stderr and --quiet, each line that rlock writes there is JSON. See rlock-formats(7)."},
     {option(Opt::report, "report", "", "report: cron mails too much, or nothing", kRun,
             {.group = Group::output, .in_file = true}),
      "print one line if the command fails, even with --quiet",
