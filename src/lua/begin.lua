@@ -2,7 +2,7 @@
 -- The names of this file and of memory.lua are known to all files. Everything else has the name of its file in front: `queue.count()`.
 -- KEYS, all tagged {NAME}:
 --   holders   sorted set: owner to the end of its lease; ~owner is a cool-down, ~closed the closure
---   limits    sorted set: owner to the largest number of holders that it allows
+--   limits    sorted set: owner to the largest number of holders that it allows, if that is above 1
 --   queue     sorted set: owner to its ticket
 --   alive     sorted set: owner to the end of its heartbeat
 --   who       hash: owner to its line (lines.lua); !owner to an operator's note; #owner to a stamp of a quorum
@@ -58,10 +58,8 @@ local at_start = {
   tombstones = call('ZCARD', RELEASED),
   limits = call('ZCARD', LIMITS),
 }
--- Somebody deleted keys by hand.
-local limits_differ = at_start.limits ~= at_start.holders
 -- Whether something has ended that no script has swept so far: a lease, a heartbeat or a tombstone.
-local is_due = limits_differ or at_start.first_end <= now or
+local is_due = at_start.first_end <= now or
                at_start.beats > 0 and call('ZCOUNT', ALIVE, '-inf', now) > 0 or
                at_start.tombstones > 0 and call('ZCOUNT', RELEASED, '-inf', now * 16 + 15) > 0
 local must_retry = false  -- there is more to sweep or to grant: for the reply, and for the head of the queue

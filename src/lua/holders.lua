@@ -1,6 +1,7 @@
 -- include: keys lines
--- HOLDERS, owner to the end of its lease, and LIMITS, owner to the largest number of holders that it allows. A cool-down is the holder
--- ~owner and a closure the holder ~closed, so that nothing else decides whether a lock is free.
+-- HOLDERS, owner to the end of its lease, and LIMITS, owner to the largest number of holders that it allows. A holder that LIMITS does not
+-- have is exclusive, and so is one whose limit was deleted, until it renews. A cool-down is the holder ~owner and a closure the holder
+-- ~closed, so that nothing else decides whether a lock is free.
 
 local function held_until(owner) return tonumber(call('ZSCORE', HOLDERS, owner) or nil) end
 
@@ -8,8 +9,10 @@ local function count() return call('ZCARD', HOLDERS) end
 local function first_end() return tonumber(call('ZRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2] or math.huge) end
 
 local function store(owner, line, ends)
+  -- The limits of holders that somebody deleted do not let another holder share the lock. If the script found none, all are its own.
+  if at_start.limits > 0 and count() == 0 then call('DEL', LIMITS) end
   keys.put_lease(owner, ends)
-  keys.put_score(LIMITS, line.limit, owner)
+  if line.limit > 1 then keys.put_score(LIMITS, line.limit, owner) end
   lines.write(owner, line)
 end
 

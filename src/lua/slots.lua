@@ -21,10 +21,13 @@ end
 -- an exempt owner (PASSES).
 local function fits(limit, passes)
   local others = holders.count()
+  if others > 0 and holders.closed_until() then
+    if not passes then return false end
+    others = others - 1
+  end
   if others == 0 then return true end
-  local two, closed = call('ZRANGE', LIMITS, 0, 1, 'WITHSCORES'), passes and holders.closed_until()
-  if closed then others = others - 1 end
-  local least = tonumber(two[closed and two[1] == CLOSED and 4 or 2] or limit)
+  if limit == 1 or call('ZCARD', LIMITS) < others then return false end  -- it is exclusive, or one of them is
+  local least = tonumber(call('ZRANGE', LIMITS, 0, 0, 'WITHSCORES')[2])
   return others + 1 <= math.min(limit, least) and not (are_numbered(limit) and used().unknown)
 end
 

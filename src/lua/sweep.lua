@@ -1,4 +1,4 @@
--- include: cooldowns history holders keys lines notes once queue tasks tombstones wakes words
+-- include: cooldowns history holders lines notes once queue tasks tombstones wakes
 -- Removes owners permanently, and sweeps a bounded number of expired leases, dead waiters and old tombstones: the server has no timer, so
 -- each script that writes, except `forget`, does what is due by then.
 
@@ -78,26 +78,10 @@ local function sweep_tombstones()
   end
 end
 
--- Makes LIMITS again after a key was deleted or evicted. A holder whose line was deleted, too, counts as exclusive.
-local function rebuild_limits()
-  local AT_ONCE = 1000  -- a call takes so many arguments
-  call('DEL', LIMITS)
-  local owners = call('ZRANGE', HOLDERS, 0, -1)
-  for from = 1, #owners, AT_ONCE do
-    local chunk, pairs_of = {unpack(owners, from, math.min(#owners, from + AT_ONCE - 1))}, {}
-    for i, text in ipairs(call('HMGET', WHO, unpack(chunk))) do
-      pairs_of[2 * i - 1], pairs_of[2 * i] = text and words.read(text).limit or 1, chunk[i]
-    end
-    call('ZADD', LIMITS, unpack(pairs_of))
-  end
-  keys.note_new(LIMITS)
-end
-
 -- Does what is due; scripts call it only if anything is.
 local function run()
   sweep_holders()
   sweep_waiters()
-  if limits_differ then rebuild_limits() end
   sweep_tombstones()
 end
 

@@ -189,12 +189,30 @@ MUTANT("the scripts push a wake before the new state",
         "function add(owner, event) call('LPUSH', string.sub(HOLDERS, 1, -8) "
         ".. 'wake:' .. owner, event)\n"});
 
-CASE("with the limits deleted shared does not join exclusive") {
-  lab.play(
-      "A granted; limits deleted; B queued shared; A holds; A released; B granted shared; "
-      "C granted slots=2; limits deleted; D queued shared; BC hold");
+// Whoever deletes `holders` frees the lock. A holder whose limit was deleted excludes all others
+// until it renews.
+CASE("with holders or limits deleted nobody joins an exclusive run") {
+  const std::array<std::string, 3> modes{"", " shared", " slots=3"};
+  for (const std::string& first : modes) {
+    for (const std::string& second : modes) {
+      const bool fits = !first.empty() && !second.empty();
+      const std::string holders = (first.empty() ? "A granted" : "AD granted") + first;
+      lab.play(holders + "; limits deleted; B queued" + second);
+      if (fits) lab.play("A renewed" + first + "; B queued" + second + "; D renewed" + first);
+      lab.play((fits ? "B granted" : "B queued") + second + "; data lost; 0s pass");
+      lab.play(holders + "; holders deleted; B granted" + second);
+      lab.play((fits ? "C granted" : "C queued") + first + "; data lost; 0s pass");
+    }
+  }
 }
-MUTANT("limits are not rebuilt", {"if limits_differ then rebuild_limits() end", ""});
+MUTANT("a holder without a limit shares the lock",
+       {" or call('ZCARD', LIMITS) < others then return false end", " then return false end"},
+       {"call('ZRANGE', LIMITS, 0, 0, 'WITHSCORES')[2]",
+        "call('ZRANGE', LIMITS, 0, 0, 'WITHSCORES')[2] or limit"});
+MUTANT("limits outlive their holders",
+       {"if at_start.limits > 0 and count() == 0 then call('DEL', LIMITS) end", ""});
+MUTANT("a renewal does not store the limit again",
+       {"if line.limit > 1 then", "if line.state == 'held' and count() == 1 then"});
 
 CASE("a head whose heartbeat was deleted is skipped") {
   lab.play("A granted; BC queued");

@@ -22,9 +22,10 @@ MUTANT("a shared holder excludes others", {"others + 1 <= math.min(limit, least)
 CASE("the smallest limit applies") {
   lab.play(
       "A granted slots=3; B granted slots=2; C queued slots=5; B released; "
-      "C granted slots=5; D queued");
+      "C granted slots=5; D granted slots=3; E queued");
 }
 MUTANT("the limit of the first holder applies", {"math.min(limit, least)", "limit"});
+MUTANT("a holder leaves its limit", {"call('ZREM', LIMITS, owner)", ""});
 
 // The grant that the newcomer claims immediately would have ended earlier.
 CASE("the head is woken only if a lease ends earlier than it knows") {
@@ -188,7 +189,7 @@ MUTANT("a crash leaves no cool-down", {"        M.cooldowns.start(owner, line)\n
 
 // Longer than the keys outlive the lease: a holder that crashes leaves it all the same.
 CASE("the keys live as long as a cool-down") {
-  lab.play("A granted min-hold=40d");
+  lab.play("A granted shared min-hold=40d");
   for (const char* suffix : {"holders", "limits", "who"}) {
     long long left = std::stoll(lab.cli({"PTTL", lab.key(suffix)}));
     need(left > Millis(39 * 24h).count(),

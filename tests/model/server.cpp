@@ -85,9 +85,7 @@ void set_closure_apart(Memory& memory) {
   while (line >> words) {
     if (words.starts_with("id=")) memory.closure = words.substr(3);
   }
-  for (auto* rows : {&memory.holders, &memory.limits}) {
-    std::erase_if(*rows, [&](const Row& one) { return one.member == closure; });
-  }
+  std::erase_if(memory.holders, [&](const Row& one) { return one.member == closure; });
   std::erase_if(memory.who, [&](const auto& field) { return field.first.ends_with(closure); });
 }
 
