@@ -115,7 +115,7 @@ with socket.socket(socket.AF_UNIX) as server:
     vanishes "$reply"
     start rlock run -q --connect-timeout 1h -u "unix://$PWD/front" "vanished$reply" -- touch ran
     waiters+=($!)
-    cd ..
+    cd "$OLDPWD"
   done
   eventually test -e after/ran
   eventually test -e after+OK/ran
