@@ -116,7 +116,7 @@ await_steps() {
   redis flushall >/dev/null
   hold taken
   renew_now 2
-  eventually grep -q "\"taken\" at .* is no longer held: it was taken by .*; the steps of process $job run without the lock" err
+  eventually grep -q "\"taken\" at .* is no longer held: the server lost its data; then it was taken by .*; the steps of process $job run without the lock" err
   [ "$(head -1 err)" = step ]
   eventually no_renewer taken
   let_go taken

@@ -285,5 +285,5 @@ gets_over() {
   RLOCK_URL=redis://nobody.test refuses 78 nobody.test -- unknown run -q -w 1 --connect-timeout 1s --fail-open shop/job -- touch started
   RLOCK_URL=redis://nobody.test refuses 78 nobody.test -- unknown status
   # With another cause it may pass.
-  RLOCK_URL=redis+cluster://nobody.test,127.0.0.1:1 refuses 69 "rlock tried for" -- unknown run -n shop/job -- touch started
+  RLOCK_URL=redis+cluster://nobody.test,127.0.0.1:1 refuses 69 "rlock tried for" -- unknown run -nq shop/job -- touch started
 }
