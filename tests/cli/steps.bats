@@ -99,7 +99,7 @@ EOF
 }
 
 @test "acquire that cannot print the owner id exits with 71 and releases the lock" {
-  refuses 71 lost "the lock was released" -- sh -c 'rlock acquire lost --ttl 1m >/dev/full'
+  refuses 71 lost "the lock was released" -- sh -c 'rlock acquire lost --ttl 1m --min-hold 1h >/dev/full'
   free lost
   refuses 71 lost "the lock was released" -- sh -c 'rlock acquire lost --ttl 1m >&-'
   free lost

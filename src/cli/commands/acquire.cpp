@@ -131,7 +131,9 @@ Report report_not_acquired(const run::RunOutcome& outcome, const MessageContext&
 // Releases the lock, because the caller did not learn its owner id.
 Error released_after(Error error, const run::Plan& plan, const lock::HeldLock& held_lock,
                      Session& session) {
-  const lock::ReleaseCall call{plan.claim.name, held_lock.owner};
+  lock::ReleaseCall call{plan.claim.name, held_lock.owner};
+  call.how = lock::ReleaseHow::unused;
+  call.replicas = plan.claim.replicas;
   auto released = session.change([&](auto& store) { return store.release(call); });
   error.text += released ? "; the lock was released"
                          : util::format("; the lock is free when its lease expires ({})",
