@@ -9,8 +9,9 @@ local function count() return call('ZCARD', HOLDERS) end
 local function first_end() return tonumber(call('ZRANGE', HOLDERS, 0, 0, 'WITHSCORES')[2] or math.huge) end
 
 local function store(owner, line, ends)
-  -- The limits of holders that somebody deleted do not let another holder share the lock. If the script found none, all are its own.
-  if at_start.limits > 0 and count() == 0 then call('DEL', LIMITS) end
+  -- The limits of holders that somebody deleted do not let another holder share the lock. If the script found none, all are its own. A
+  -- closure has no limit there.
+  if at_start.limits > 0 and count() == (held_until(CLOSED) and 1 or 0) then call('DEL', LIMITS) end
   keys.put_lease(owner, ends)
   if line.limit > 1 then keys.put_score(LIMITS, line.limit, owner) end
   lines.write(owner, line)

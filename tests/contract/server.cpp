@@ -210,9 +210,19 @@ MUTANT("a holder without a limit shares the lock",
        {"call('ZRANGE', LIMITS, 0, 0, 'WITHSCORES')[2]",
         "call('ZRANGE', LIMITS, 0, 0, 'WITHSCORES')[2] or limit"});
 MUTANT("limits outlive their holders",
-       {"if at_start.limits > 0 and count() == 0 then call('DEL', LIMITS) end", ""});
+       {"if at_start.limits > 0 and count() == (held_until('~closed') and 1 or 0) "
+        "then call('DEL', LIMITS) end",
+        ""});
 MUTANT("a renewal does not store the limit again",
        {"if line.limit > 1 then", "if line.state == 'held' and count() == 1 then"});
+
+CASE("with a holder deleted from a closed lock nobody joins an exclusive run") {
+  lab.play("c1 closed 1m; A granted shared while-closed");
+  lab.cli({"ZREM", lab.key("holders"), Lab::owner('A').text()});
+  lab.play("B granted while-closed; C queued shared while-closed");
+}
+MUTANT("a closure keeps the limits of holders that were deleted",
+       {"(held_until('~closed') and 1 or 0)", "0"});
 
 CASE("a head whose heartbeat was deleted is skipped") {
   lab.play("A granted; BC queued");
