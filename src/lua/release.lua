@@ -135,6 +135,6 @@ elseif held_now then
   reply = end_hold(line)
 else
   if queued then reply = leave_queue() end
-  if is_due then sweep.run() end
+  if is_due then sweep.run(owner) end
 end
 return finish.with(reply or report_absent(), ending == 'yielded' and owner)

@@ -113,5 +113,5 @@ if stamp > 0 and stamp < stamps.of(owner) then return replies.text_of(lost('rele
 keys.touch()
 local held = holders.held_until(owner)
 local reply = held and held > now and extend(held)
-if is_due then sweep.run() end
+if is_due then sweep.run(owner) end
 return finish.with(reply or restore(), owner)

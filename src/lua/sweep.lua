@@ -39,21 +39,27 @@ local function ended_holders()
   return owners, #owners > 0 and call('ZMSCORE', HOLDERS, unpack(owners)) or {}
 end
 
-local function sweep_holders()
+local function end_lease(owner, ends)
+  local line = lines.read(owner)
+  holders.remove(owner)
+  if string.sub(owner, 1, 1) ~= '~' then
+    note_lapse(owner, line, ends)
+    cooldowns.start(owner, line)
+    tombstones.add(owner, lapse_of(line) == 'forced' and FORCED or EXPIRED)
+  end
+  lines.forget(owner)
+end
+
+-- CALLER, if there is one, learns how its lease ended, however many leases expired before it.
+local function sweep_holders(caller)
   local ended, ends = ended_holders()
   for i, owner in ipairs(ended) do
-    if holders.held_until(owner) == tonumber(ends[i]) then  -- otherwise a cool-down has begun again, after a lease that this loop ended
-      local line = lines.read(owner)
-      holders.remove(owner)
-      if string.sub(owner, 1, 1) ~= '~' then
-        note_lapse(owner, line, tonumber(ends[i]))
-        cooldowns.start(owner, line)
-        tombstones.add(owner, lapse_of(line) == 'forced' and FORCED or EXPIRED)
-      end
-      lines.forget(owner)
-    end
+    -- Otherwise a cool-down has begun again, after a lease that this loop ended.
+    if holders.held_until(owner) == tonumber(ends[i]) then end_lease(owner, tonumber(ends[i])) end
   end
   must_retry = must_retry or #ended == SWEEP
+  local own_end = caller and holders.held_until(caller)
+  if own_end and own_end <= now then end_lease(caller, own_end) end
 end
 
 local function sweep_waiters()
@@ -78,9 +84,9 @@ local function sweep_tombstones()
   end
 end
 
--- Does what is due; scripts call it only if anything is.
-local function run()
-  sweep_holders()
+-- Does what is due; scripts call it only if anything is. The lease of CALLER is then ended if it has expired.
+local function run(caller)
+  sweep_holders(caller)
   sweep_waiters()
   sweep_tombstones()
 end

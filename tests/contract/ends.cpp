@@ -360,21 +360,43 @@ CASE("a grant that was broken before its claim ran nothing") {
 }
 MUTANT("the history lists a broken grant as a run", {"or line.unclaimed or", "or"});
 
-// One script sweeps so many that its own lease is not among them.
-CASE("an owner whose lease expired is no holder, however many entries wait to be swept") {
-  lab.play("A granted shared");
-  const lock::Token first = lab.token('A');
+// More owners, whose leases expired before all others, than one script sweeps.
+void add_expired_crowd(Lab& lab) {
   lab.cli({"EVAL", R"(for i = 1, 300 do
              redis.call('ZADD', KEYS[1], i, 'x' .. i)
-             redis.call('HSET', KEYS[2], 'x' .. i,
+             redis.call('ZADD', KEYS[2], 1000000, 'x' .. i)
+             redis.call('HSET', KEYS[3], 'x' .. i,
                         'state=held limit=1000000 token=1 since=1 ttl=1 min_hold=0 | x')
            end)",
-           "2", lab.key("holders"), lab.key("who")});
+           "3", lab.key("holders"), lab.key("limits"), lab.key("who")});
+}
+
+CASE("an owner whose lease expired is no holder, however many leases expired before") {
+  lab.play("A granted shared");
+  const lock::Token first = lab.token('A');
+  add_expired_crowd(lab);
   lab.play("31s pass; A granted shared");
   need(lab.token('A') != first, "it has its old token");
 }
 MUTANT("an owner claims an expired lease",
        {"(held or 0) > now and M.enter.claim(held)", "held and M.enter.claim(held)"});
+
+CASE("a lease that expired is restored, however many leases expired before") {
+  lab.play("A granted shared");
+  add_expired_crowd(lab);
+  lab.play("31s pass; A restored shared; A holds");
+}
+MUTANT("a renewal leaves its owner's expired lease to a later sweep",
+       {"if is_due then M.sweep.run(owner) end\nreturn M.finish.with(reply or restore(), owner)",
+        "if is_due then M.sweep.run() end\nreturn M.finish.with(reply or restore(), owner)"});
+
+CASE("a late success counts, however many leases expired before") {
+  lab.play("A granted shared once=k");
+  add_expired_crowd(lab);
+  lab.play("31s pass; A marked once=k");
+}
+MUTANT("a release leaves its owner's expired lease to a later sweep",
+       {"  if is_due then M.sweep.run(owner) end\nend", "  if is_due then M.sweep.run() end\nend"});
 
 CASE("force-unlock frees a lock that no process renews immediately") {
   lab.play("A granted unrenewed; B queued");

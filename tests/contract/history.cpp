@@ -395,7 +395,7 @@ MUTANT("the keys expire a minute after the last use",
 MUTANT("inspect does not list a run that died",
        {"local line = string.sub(owner, 1, 1) ~= '~' and M.lines.read(owner)", "local line = nil"});
 MUTANT("a run that died ends when the sweep finds it",
-       {"note_lapse(owner, line, tonumber(ends[i]))", "note_lapse(owner, line, now)"});
+       {"    note_lapse(owner, line, ends)\n", "    note_lapse(owner, line, now)\n"});
 MUTANT("a run that died was renewed until its lease expired",
        {"math.max(line.since, ended - line.ttl)", "ended"});
 MUTANT("inspect does not show the record of the last failure",

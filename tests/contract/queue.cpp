@@ -531,7 +531,7 @@ CASE("idle waiters sweep dead waiters and serve the head") {
   lab.play("20s pass; C queued; 20s pass; C queued; 5s pass; C queued");
   need(lab.holders() == "?", "a lease that ended serves nobody");
 }
-MUTANT("an idle waiter does not sweep an expired lease", {"  sweep_holders()\n", ""});
+MUTANT("an idle waiter does not sweep an expired lease", {"  sweep_holders(caller)\n", ""});
 MUTANT("an idle waiter does not sweep dead waiters", {"  sweep_waiters()\n", ""},
        {"if beat_ends <= now then", "if false then"});
 

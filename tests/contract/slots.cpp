@@ -185,7 +185,8 @@ CASE("a cool-down survives a crash and takes one slot") {
   lab.renew('B', {}, slots);
   lab.play("C queued slots=2 min-hold=60s; 9s pass; C granted slots=2 min-hold=60s");
 }
-MUTANT("a crash leaves no cool-down", {"        M.cooldowns.start(owner, line)\n", ""});
+MUTANT("a crash leaves no cool-down",
+       {"    M.cooldowns.start(owner, line)\n    M.tombstones", "    M.tombstones"});
 
 // Longer than the keys outlive the lease: a holder that crashes leaves it all the same.
 CASE("the keys live as long as a cool-down") {
