@@ -11,9 +11,14 @@
 --   free, nomatch, more
 local note = args.note
 
--- Adds the note to the row of the run that left this cool-down. If its lease expired, no renewal restores it from now on.
-local function note_cooldown(line)
-  local place, row = history.row_of(line.token)
+-- Adds the note to the row of the run that left a cool-down. If the lease of its owner expired, no renewal restores it from now on. The
+-- tombstone or the row shows that; either may be gone.
+local function note_cooldown(owner, cooldown, ends)
+  local place, row = history.row_of(cooldown.token)
+  if tombstones.kind(owner) == EXPIRED or row and row.owner then
+    notes.store(owner, note)
+    tombstones.add(owner, FORCED, ends)
+  end
   if not row then return end
   row.note, row.owner = history.quoted(note), nil
   history.write(row, place)
@@ -33,7 +38,7 @@ local function break_hold(owner)
     return true
   end
   holders.remove(owner)
-  if line.state == 'cooldown' then note_cooldown(line) else history.record_run(owner, line, 'forced', '-') end
+  if line.state == 'cooldown' then note_cooldown(string.sub(owner, 2), line, ends) else history.record_run(owner, line, 'forced', '-') end
   lines.forget(owner)
   tombstones.add(owner, FORCED, ends)
   return false

@@ -85,7 +85,7 @@ CASE("a lease that expired long ago is restored unless it was released or broken
   lab.play("A exit:0; rows released exit:0; counts 1 1 1 0 0; all forced now; data lost; 0s pass");
   for (const std::string end : {"A released: expired; ", "all forced now; "}) {
     lab.play(expired + end +
-             "2m pass; Z cancelled; A lost: deleted min-hold=1h; data lost; 0s pass");
+             "2h pass; Z cancelled; A lost: deleted min-hold=1h; data lost; 0s pass");
   }
 }
 MUTANT("a renewal restores an expired lease only until its tombstone is gone",
@@ -97,6 +97,23 @@ MUTANT("a renewal restores a lease long after its release",
 MUTANT("a renewal restores a lease long after its cool-down was broken",
        {"row.note, row.owner = M.history.quoted(note), nil", "row.note = M.history.quoted(note)"});
 MUTANT("a settled row still names its owner", {"  row.owner = nil\n", ""});
+
+// Its tombstone still says no more than that the lease expired.
+CASE("an expired lease is not restored once an operator has broken its cool-down") {
+  const std::string expired = "A granted min-hold=1h; 31s pass; Z cancelled; ";
+  lab.play(expired + "all forced now; A lost: forced min-hold=1h; A released: forced");
+  lab.play("nobody holds; rows expired - by the operator; counts 1 1 1 0 1; data lost; 0s pass");
+  lab.play(expired + "history deleted; all forced now; A lost: forced min-hold=1h");
+  // Its own end is stronger, and a repeated release still succeeds.
+  lab.play("data lost; 0s pass; A granted min-hold=1h; A released; all forced now");
+  lab.play("A released: released; nobody holds");
+}
+MUTANT("a renewal restores a lease whose cool-down was broken within a minute",
+       {"if M.tombstones.kind(owner) == 0 or row and row.owner then", "if false then"});
+MUTANT("a renewal restores a lease whose cool-down was broken after its row was gone",
+       {"if M.tombstones.kind(owner) == 0 or row and row.owner then", "if row and row.owner then"});
+MUTANT("a broken cool-down turns the release before it into a break",
+       {"if M.tombstones.kind(owner) == 0 or row and row.owner then", "if true then"});
 
 CASE("a lease that expired long ago is restored with its own token only") {
   lab.play("Z granted; Z released; A granted slots=2; 31s pass; Z cancelled; 2m pass; Z cancelled");
