@@ -18,7 +18,8 @@ local function reason(owner, entry, token, limit, greatest, end_kind)
   if token > greatest then return 'unissued' end
   local is_unknown = not end_kind and not has_expired(owner, token)
   local forgot = is_unknown and memory.created > token
-  local since = limit == 1 and memory.grant or memory.exclusive
+  -- Only a rule of the lock may say whether a later grant left room.
+  local since = (limit == 1 or unknown_rules) and memory.grant or memory.exclusive
   if since > token then return 'taken', forgot end
   if is_unknown and memory.grant >= token and memory.created <= token then return 'deleted' end
   if not slots.fits(limit, true) then return 'full', forgot end

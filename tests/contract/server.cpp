@@ -345,6 +345,18 @@ MUTANT("the scripts ignore an unknown rule of a lock",
        {"if stored[name] == nil and string.sub(name, 1, 1) == '!' then", "if false then"});
 MUTANT("the scripts ignore an unknown rule of a waiter", {"M.words.unknown_rules(line) or", ""});
 
+// Whether a later grant left room for it, only the rule says.
+CASE("a lease under an unknown rule is restored only if nobody was granted the lock since") {
+  lab.play("AB granted shared ttl=1h");
+  lab.cli({"HSET", lab.key("meta"), "!weights", "1.4"});
+  lab.play("30m pass; A renewed shared ttl=1h; 31m pass; B restored shared ttl=1h; AB hold");
+  lab.play("31m pass; A lost: taken shared; B holds");
+}
+MUTANT("a renewal restores a lease beside a later grant under an unknown rule",
+       {"(limit == 1 or unknown_rules) and memory.grant", "limit == 1 and memory.grant"});
+MUTANT("a renewal restores no lease under an unknown rule",
+       {"if since > token then", "if unknown_rules or since > token then"});
+
 // `1.10 !calendar !weights`, or nothing.
 std::string text_of(const std::optional<lock::NewerRules>& needs) {
   return needs ? needs->version + " " + util::joined(needs->words, " ") : "";
