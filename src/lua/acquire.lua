@@ -79,7 +79,7 @@ end
 local function forget_as_others()
   local mark, through = once.read(work.field), once.agreed(args.forgotten)
   local last = mark.ended > 0 and mark.token or mark.failures > 0 and mark.failed * 1000
-  if last and last <= through then once.forget(work, mark, through) end
+  if last and last <= through then once.forget(work.field, mark, through) end
 end
 
 -- Cancels the grant of an owner that need not run, or removes it from the queue. Returns the reply, or nil if the owner has to run.

@@ -32,7 +32,7 @@ if field then
   local mark = once.read(field)
   if mark.ended == 0 or mark.token <= through then
     note_forgotten(mark)
-    once.forget({field = field, span = 0}, mark, through)
+    once.forget(field, mark, through)
   end
 else
   local all = call('HGETALL', ONCE)

@@ -42,14 +42,20 @@ local function make_room(field, done)
   return true
 end
 
--- Stores a mark; that of a period is kept for twice its length. BEFORE: the mark that it replaces. Returns whether others were removed.
-local function write_mark(work, mark, before)
+-- Returns how long the mark of some work is kept; that of a period, for twice its length.
+local function life_of(work)
+  local is_period = string.sub(work.field, 1, 4) == 'per:'
+  return is_period and 2 * work.span or math.max(KEPT, work.span)
+end
+
+-- Stores a mark, and keeps it so long. BEFORE: the mark that it replaces. Returns whether others were removed.
+local function write_mark(field, mark, before, life)
   local done, was_done = mark.ended > 0, before.kept > 0 and before.ended > 0
   local same_sort = before.kept > 0 and was_done == done
-  local pushed_out = not same_sort and make_room(work.field, done)
-  local period, left = string.sub(work.field, 1, 4) == 'per:', call('PTTL', ONCE)  -- before the write: the ACL may deny it
-  mark.kept = math.max(mark.kept, now + (period and 2 * work.span or math.max(KEPT, work.span)))
-  call('HSET', ONCE, work.field, words.text_of(mark))
+  local pushed_out = not same_sort and make_room(field, done)
+  local left = call('PTTL', ONCE)  -- before the write: the ACL may deny it
+  mark.kept = math.max(mark.kept, now + life)
+  call('HSET', ONCE, field, words.text_of(mark))
   if left < mark.kept - now then call('PEXPIREAT', ONCE, int(mark.kept)) end
   return pushed_out
 end
@@ -80,7 +86,7 @@ end
 -- Keeps a key for longer, because an owner has asked for it.
 local function keep(work)
   local mark = read(work.field)
-  if mark.kept > 0 and is_key(work.field) then write_mark(work, mark, mark) end
+  if mark.kept > 0 and is_key(work.field) then write_mark(work.field, mark, mark, life_of(work)) end
 end
 
 -- Marks work as done. Returns `marked`; `no_room` if other keys were removed for it; '' if this work was forgotten since.
@@ -90,17 +96,17 @@ local function mark_done(work, token, granted_at, record)
   if token <= before.token then return before.ended > 0 and 'marked' or '' end
   local mark = {kept = before.kept, token = token, asked = work.asked, granted = granted_at, ended = now, failures = 0, failed = 0,
                 record = record}
-  return write_mark(work, mark, before) and 'no_room' or 'marked'
+  return write_mark(work.field, mark, before, life_of(work)) and 'no_room' or 'marked'
 end
 
 -- Returns the token up to which the servers of a quorum forget. It may come from a clock that is ahead of this one by a minute at most.
 local function agreed(token) return math.min(tonumber(token), math.max(memory.last, now_us + 60000000)) end
 
--- Forgets a mark up to a token.
-local function forget(work, before, through)
+-- Forgets a mark up to a token. Keeps the token in its place, so that no run that ended before marks the work.
+local function forget(field, before, through)
   local mark = no_mark()
-  mark.token = math.max(through, before.token)
-  write_mark(work, mark, before)
+  mark.token, mark.kept = math.max(through, before.token), before.kept
+  write_mark(field, mark, before, KEPT)
 end
 
 -- Counts a run that failed or died.
@@ -108,7 +114,7 @@ local function note_failure(work)
   if not work or not work.max then return end
   local before, mark = read(work.field), read(work.field)
   mark.failures, mark.failed = failures_of(work, mark) + 1, work.asked
-  write_mark(work, mark, before)
+  write_mark(work.field, mark, before, life_of(work))
 end
 
 -- Records that a run with this number was granted the lock, so that runs with smaller numbers never start after it. Returns whether no
@@ -117,7 +123,7 @@ local function note_number(number, record)
   local newest = read('newest')
   if number < newest.token then return false end
   newest.token, newest.granted, newest.record = number, now, record
-  write_mark({field = 'newest', span = 0}, newest, newest)
+  write_mark('newest', newest, newest, KEPT)
   return true
 end
 
@@ -128,7 +134,7 @@ local function read_waits()
   return waits
 end
 
-local function write_waits(waits) write_mark({field = 'waits', span = 0}, waits, waits) end
+local function write_waits(waits) write_mark('waits', waits, waits, KEPT) end
 
 -- Records that a run without a number was granted the lock: a waiter that returns with this ticket, or an earlier one, is older.
 local function note_claim(owner, record, ticket)

@@ -227,6 +227,16 @@ CASE("once: forget considers only current holders, even before an expired lease 
 MUTANT("forget counts an expired lease as a run",
        {"call('ZCOUNT', HOLDERS, '(' .. now, '+inf')", "M.holders.count()"});
 
+// No client sends the field of a period, but all marks have one form.
+CASE("once: forgotten work of a period stays forgotten") {
+  lab.play("A granted day=2026-11-22; 31s pass");
+  lab.raw(&redis::Scripts::forget, {"field", "per:day:2026-11-22"});
+  lab.play("A unmarked day=2026-11-22");
+}
+MUTANT("forget keeps nothing of the work that it forgets",
+       {"write_mark(field, mark, before, 2592000000)\nend\n\n-- Counts",
+        "write_mark(field, mark, before, 0)\nend\n\n-- Counts"});
+
 // Adds `count` expired marks; at each multiple of 64 fields, a success looks for them.
 void add_expired(Lab& lab, int count) {
   lab.cli(

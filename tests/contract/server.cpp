@@ -441,7 +441,7 @@ CASE("a new key expires even if the ACL denies a later command") {
 MUTANT("a new history has no expiry until the end of the script",
        {"call('PEXPIREAT', HISTORY, now + 2592000000)", ""});
 MUTANT("the script asks for the expiry of the marks after the write",
-       {"'per:', call('PTTL', ONCE)", "'per:'"},
+       {"local left = call('PTTL', ONCE)", "local left"},
        {"if left < mark", "if call('PTTL', ONCE) < mark"});
 
 // For each user the server's rules are asked once an hour.
