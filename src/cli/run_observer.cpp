@@ -396,7 +396,11 @@ void RunObserver::report_to_manager(const run::Event& event) {
   }
 }
 
-void RunObserver::event(const run::Event& event) {
+void RunObserver::on(const run::Notification& notification) {
+  std::visit([this](const auto& one) { show(one); }, notification);
+}
+
+void RunObserver::show(const run::Event& event) {
   report_event(event);
   // What the command writes comes below the lines so far.
   if (writer_ && begins_hold(event.kind)) writer_->drain(kDiskTimeout);
@@ -447,8 +451,9 @@ std::optional<run::Event> RunObserver::hold() const {
 }
 
 // Prints only on a terminal, for the user who typed ^Z.
-void RunObserver::stopping(Millis remaining) {
+void RunObserver::show(const run::Suspending& suspending) {
   if (!live_) return;
+  Millis remaining = suspending.left;
   constexpr Millis kSecond{1000};
   if (remaining > kSecond) remaining -= remaining % kSecond;
   report(util::format(
@@ -457,59 +462,62 @@ void RunObserver::stopping(Millis remaining) {
       in_quotes(name_.text()), util::format_duration(remaining)));
 }
 
-void RunObserver::awaiting_replicas(const Error& why) {
-  warn(util::format("{}; rlock keeps the lock and waits until they do", util::printable(why.text)));
+void RunObserver::show(const run::AwaitingReplicas& granted) {
+  warn(util::format("{}; rlock keeps the lock and waits until they do",
+                    util::printable(granted.why.text)));
 }
 
 // A failure of TLS is printed even with -q, because it needs a person.
-void RunObserver::renewals_fail(const Error& why, Millis left, bool ends_command) {
-  if (verbosity_ == Verbosity::quiet && !is_about_tls(why.cause)) return;
+void RunObserver::show(const run::RenewalsFail& outage) {
+  if (verbosity_ == Verbosity::quiet && !is_about_tls(outage.why.cause)) return;
   report(util::format("warning: {}; {} in {} (--ttl) unless the server answers",
-                      naming(name_.text(), util::printable(why.text)),
-                      ends_command ? "rlock will stop the command" : "the lease expires",
-                      util::format_rough_duration(left)),
+                      naming(name_.text(), util::printable(outage.why.text)),
+                      outage.ends_command ? "rlock will stop the command" : "the lease expires",
+                      util::format_rough_duration(outage.left)),
          Weight::warning);
 }
 
-void RunObserver::renewed_again(Millis after) {
+void RunObserver::show(const run::RenewedAgain& renewed) {
   if (verbosity_ == Verbosity::quiet) return;
   report(util::format("renewed {} again after {}", in_quotes(name_.text()),
-                      util::format_rough_duration(after)));
+                      util::format_rough_duration(renewed.after)));
 }
 
-void RunObserver::connected_again(const std::string& server) {
-  if (verbosity_ == Verbosity::verbose) report(connected_text(server));
+void RunObserver::show(const run::ConnectedAgain& connected) {
+  if (verbosity_ == Verbosity::verbose) report(connected_text(connected.server));
 }
 
-void RunObserver::exempted(const std::vector<std::string>& processes) {
+void RunObserver::show(const run::Exempted& exempted) {
   const auto held = hold();
   const bool unlocked = held && held->kind == run::EventKind::unlocked;
   const std::string name = in_quotes(name_.text());
   report(util::format("{}these processes ignored the hang-up and keep running without the lock: {}",
-                      unlocked ? name + ": " : "released " + name + "; ", in_a_row(processes)));
+                      unlocked ? name + ": " : "released " + name + "; ",
+                      in_a_row(exempted.processes)));
 }
 
-void RunObserver::leftovers(int code, const std::vector<std::string>& processes) {
+void RunObserver::show(const run::Leftovers& left) {
+  const auto& processes = left.processes;
   warn(util::format(
       "{}: the command failed with {} and left {} running without the lock: {}",
-      in_quotes(name_.text()), code,
+      in_quotes(name_.text()), left.code,
       processes.size() == 1 ? "a process" : util::format("{} processes", processes.size()),
       in_a_row(processes)));
 }
 
 // Printed even with -q, because the lock stays held until a person acts.
-void RunObserver::cannot_end(const std::vector<std::string>& survivors) {
+void RunObserver::show(const run::CannotStop& stuck) {
   report(
       util::format(
           "{} stays locked because rlock cannot stop {}. Stop these processes as the user who owns "
           "them, or break the lock: rlock force-unlock{} {}. To make rlock exit without releasing "
           "the lock, send pid {} a second TERM or INT",
-          in_quotes(name_.text()), in_a_row(survivors), lock_options_, typed_name(name_.text()),
-          getpid()),
+          in_quotes(name_.text()), in_a_row(stuck.survivors), lock_options_,
+          typed_name(name_.text()), getpid()),
       Weight::error);
 }
 
-void RunObserver::unheeded(const run::Unheeded& unheeded) {
+void RunObserver::show(const run::Unheeded& unheeded) {
   if (verbosity_ == Verbosity::quiet) return;
   const pid_t command = unheeded.command;
   std::string next = "rlock waits until it exits";
@@ -527,7 +535,7 @@ void RunObserver::unheeded(const run::Unheeded& unheeded) {
       Weight::warning);
 }
 
-void RunObserver::still_releasing() {
+void RunObserver::show(const run::StillReleasing&) {
   report(
       util::format("{}: the command has exited, and rlock is still trying to release the lock; a "
                    "second TERM or INT makes rlock give up",

@@ -114,17 +114,7 @@ class RunObserver final : public run::Observer {
   void must_poll(const Error& error) override;
   Millis tick_every() const override;
   void tick() override;
-  void event(const run::Event& event) override;
-  void awaiting_replicas(const Error& why) override;
-  void stopping(Millis remaining) override;
-  void renewals_fail(const Error& why, Millis left, bool ends_command) override;
-  void renewed_again(Millis after) override;
-  void connected_again(const std::string& server) override;
-  void cannot_end(const std::vector<std::string>& survivors) override;
-  void unheeded(const run::Unheeded& unheeded) override;
-  void still_releasing() override;
-  void exempted(const std::vector<std::string>& processes) override;
-  void leftovers(int code, const std::vector<std::string>& processes) override;
+  void on(const run::Notification& notification) override;
 
   // The event with which the command could start; nullopt before.
   std::optional<run::Event> hold() const;
@@ -144,6 +134,17 @@ class RunObserver final : public run::Observer {
   void finish_log();
 
  private:
+  void show(const run::Event& event);
+  void show(const run::AwaitingReplicas& granted);
+  void show(const run::Suspending& suspending);
+  void show(const run::RenewalsFail& outage);
+  void show(const run::RenewedAgain& renewed);
+  void show(const run::ConnectedAgain& connected);
+  void show(const run::CannotStop& stuck);
+  void show(const run::Unheeded& unheeded);
+  void show(const run::StillReleasing&);
+  void show(const run::Exempted& exempted);
+  void show(const run::Leftovers& left);
   void update_usual_time(const lock::Queued& queued);
   void look_for_deadlock(const lock::Queued& queued);
   bool mark_died(lock::Queued& queued);

@@ -301,9 +301,9 @@ void Renewer::handle_reply(TimePoint now, Result<lock::RenewReply> reply) {
   const bool cut = std::exchange(cut_, false) || failures_ > 0;
   failures_ = 0;
   if (std::exchange(outage_reported_, false)) {
-    deps_.observer.renewed_again(std::chrono::duration_cast<Millis>(now - failing_since_));
+    deps_.observer.on(RenewedAgain{std::chrono::duration_cast<Millis>(now - failing_since_)});
   } else if (cut) {
-    deps_.observer.connected_again(renewal_.store->server());
+    deps_.observer.on(ConnectedAgain{renewal_.store->server()});
   }
   bool restored = std::get<lock::Renewal>(*reply) == lock::Renewal::restored;
   emit(EventKind::renewed, restored ? "restored: the server had lost it" : "");
@@ -323,11 +323,11 @@ void Renewer::warn_of_outage(TimePoint now, const Error& why) {
   const auto left = std::chrono::floor<Millis>(deps_.lease.view().terminate_at - now);
   if (left <= Millis(0)) return;  // too late: the message at the end says why
   outage_reported_ = true;
-  deps_.observer.renewals_fail(why, left, deps_.lease.ends_command());
+  deps_.observer.on(RenewalsFail{why, left, deps_.lease.ends_command()});
 }
 
 void Renewer::emit(EventKind kind, std::string detail) const {
-  deps_.observer.event({kind, BootClock::now(), held_lock_.token, std::move(detail)});
+  deps_.observer.on(Event{kind, BootClock::now(), held_lock_.token, std::move(detail)});
 }
 
 }  // namespace rlock::run

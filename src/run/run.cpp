@@ -126,7 +126,7 @@ Result<lock::ReleaseReply> release(const RunContext& context, const lock::HeldLo
       if (signal != SIGTERM && signal != SIGINT) continue;
       if (first && BootClock::now() >= *first + timing::kOneRequest) return true;
       if (!std::exchange(first, first.value_or(BootClock::now()))) {
-        context.observer.still_releasing();
+        context.observer.on(StillReleasing{});
       }
     }
     return false;
@@ -134,8 +134,8 @@ Result<lock::ReleaseReply> release(const RunContext& context, const lock::HeldLo
   auto reply =
       release_until(context.connections.store, call, now + release_time(call, deadline - now),
                     {context.signals.fd(), ends});
-  context.observer.event({EventKind::released, BootClock::now(), held_lock.token,
-                          reply ? std::string() : "not confirmed: " + reply.error().text});
+  context.observer.on(Event{EventKind::released, BootClock::now(), held_lock.token,
+                            reply ? std::string() : "not confirmed: " + reply.error().text});
   return reply;
 }
 
@@ -202,7 +202,7 @@ void report_leftovers(const RunContext& context, const RunEnd& end) {
   const auto* exited = std::get_if<Exited>(&end.end);
   if (exited == nullptr || !end.survivors.empty() || context.state.exempted.size() > 0) return;
   const auto processes = describe_alive(context.state.leftovers);
-  if (!processes.empty()) context.observer.leftovers(exited->code, processes);
+  if (!processes.empty()) context.observer.on(Leftovers{exited->code, processes});
 }
 
 // Runs guard, command and renewal, and then releases the lock. It releases the lock on every way
@@ -246,7 +246,7 @@ class WaitEvents final : public lock::WaitObserver {
   }
   void queued(const lock::Queued& place) override {
     if (!reported_) {
-      observer_.event({EventKind::enqueued, BootClock::now(), {}, {}});
+      observer_.on(Event{EventKind::enqueued, BootClock::now(), {}, {}});
       reported_ = true;
     }
     observer_.queued(place);
@@ -298,7 +298,7 @@ std::optional<Acquisition> enter_held_lock(const Plan& plan, const Connections& 
                             "--once, --once-per and --once-within cannot be used inside a run that "
                             "holds the lock: give the option to the outer run"});
   }
-  observer.event({EventKind::entered, BootClock::now(), entered->token, {}, entered->owner});
+  observer.on(Event{EventKind::entered, BootClock::now(), entered->token, {}, entered->owner});
   return std::move(*entered);
 }
 
@@ -326,7 +326,7 @@ Acquisition acquire_with(EarlyGuard* early, const Plan& plan, lock::LockStore& s
     return unwanted ? RunOutcome(WaitSignaled{signal}) : std::move(why);
   };
   if (auto why = std::exchange(held_lock.unconfirmed, std::nullopt)) {
-    if (plan.claim.queueing == lock::Queueing::wait) observer.awaiting_replicas(*why);
+    if (plan.claim.queueing == lock::Queueing::wait) observer.on(AwaitingReplicas{*why});
     auto confirmed = await_replicas(plan, held_lock, *std::move(why), store, poller);
     const auto* sent_at = std::get_if<TimePoint>(&confirmed);
     if (sent_at == nullptr) {
@@ -334,7 +334,7 @@ Acquisition acquire_with(EarlyGuard* early, const Plan& plan, lock::LockStore& s
     }
     held_lock.granted_at = *sent_at;
   }
-  observer.event({EventKind::acquired, BootClock::now(), held_lock.token, {}, held_lock.owner});
+  observer.on(Event{EventKind::acquired, BootClock::now(), held_lock.token, {}, held_lock.owner});
 
   auto fresh = fresh_lease(plan, held_lock, store, poller);
   const auto* counts_from = std::get_if<TimePoint>(&fresh);

@@ -282,7 +282,7 @@ class Supervisor {
     if (stage_ != Stage::running || result_.lost || !terminates_on_loss() || !terminal_.can_stop())
       return;
     auto left = state_.kill_at() - BootClock::now();
-    context_.observer.stopping(std::max(std::chrono::duration_cast<Millis>(left), Millis(0)));
+    context_.observer.on(Suspending{std::max(std::chrono::duration_cast<Millis>(left), Millis(0))});
   }
 
   // As PID 1 rlock inherits orphans, and only reaps them.
@@ -356,7 +356,7 @@ class Supervisor {
       renewer_.set_record(plan_.record_ending(summarize(state_.survivors)));
     }
     if (now < next_report_) return;
-    context_.observer.cannot_end(describe(state_.survivors));
+    context_.observer.on(CannotStop{describe(state_.survivors)});
     report_every_ = std::clamp(report_every_ * 2, timing::kFirstReport, timing::kLongestReport);
     next_report_ = now + report_every_;
   }
@@ -379,13 +379,13 @@ class Supervisor {
     }
     std::optional<Millis> kill_in;
     if (plan_.stop_after) kill_in = *plan_.stop_after - after;
-    context_.observer.unheeded({requests_.first(), after, command, kill_in});
+    context_.observer.on(Unheeded{requests_.first(), after, command, kill_in});
   }
 
   // --stop-after has expired.
   void report_kill() {
     const pid_t command = state_.command_ended() ? 0 : guard_->command();
-    context_.observer.unheeded({requests_.first(), *plan_.stop_after, command, Millis(0)});
+    context_.observer.on(Unheeded{requests_.first(), *plan_.stop_after, command, Millis(0)});
   }
 
   // The first cause counts, and the earliest time of KILL.
@@ -435,17 +435,17 @@ class Supervisor {
     if (stopped) terminal_.restore_modes();
     if (cause_ && !keeps_end(*cause_)) result_.ended_for = cause_;
     result_.left_nothing = is_contained() || (cause_ && state_.exempted.size() == 0);
-    if (state_.exempted.size() > 0) context_.observer.exempted(describe(state_.exempted));
+    if (state_.exempted.size() > 0) context_.observer.on(Exempted{describe(state_.exempted)});
     const bool gave_up = stage_ == Stage::gave_up;
     if (gave_up) result_.survivors = describe(state_.survivors);
     const bool runs_on = gave_up && !state_.command_ended();
     if (result_.started && !runs_on) {
-      context_.observer.event({EventKind::exited,
-                               BootClock::now(),
-                               held_lock_.token,
-                               describe(result_.end),
-                               {},
-                               result_.end});
+      context_.observer.on(Event{EventKind::exited,
+                                 BootClock::now(),
+                                 held_lock_.token,
+                                 describe(result_.end),
+                                 {},
+                                 result_.end});
     }
     return std::move(result_);
   }
@@ -479,7 +479,7 @@ class Supervisor {
   }
 
   void emit(EventKind kind, std::string_view detail) {
-    context_.observer.event({kind, BootClock::now(), held_lock_.token, std::string(detail)});
+    context_.observer.on(Event{kind, BootClock::now(), held_lock_.token, std::string(detail)});
   }
 
   bool terminates_on_loss() const { return plan_.on_lost == OnLost::terminate; }

@@ -80,7 +80,7 @@ TEST_CASE("a full pipe on stderr delays no event of -v, and gets them all when i
   auto start = BootClock::now();
   for (auto kind : {run::EventKind::acquired, run::EventKind::terminating, run::EventKind::killed,
                     run::EventKind::exited, run::EventKind::released}) {
-    observer.event({kind, start, {}, {}});
+    observer.on(run::Event{kind, start, {}, {}});
   }
   CHECK(BootClock::now() - start < 5 * kFinalPrintTimeout);  // each would wait so long
   captured.drain();
@@ -98,7 +98,7 @@ TEST_CASE("a terminal that takes nothing delays no warning of a stop, and gets i
   RunObserver observer(*lock::LockName::parse("stopped"), Verbosity::normal, std::nullopt);
   tcflow(terminal.get(), TCOOFF);
   const auto start = BootClock::now();
-  for (int i = 0; i < 5; ++i) observer.stopping(Millis(50'000));
+  for (int i = 0; i < 5; ++i) observer.on(run::Suspending{Millis(50'000)});
   // The renewal thread would wait for each as long.
   const auto took = BootClock::now() - start;
   tcflow(terminal.get(), TCOON);

@@ -93,25 +93,33 @@ bool no_server_answered(const run::RunOutcome& outcome) {
          error->retry == Retry::later && error->answered == Answered::no;
 }
 
-// Passes on events of the command, but not of a lock, because none is held.
+// Passes on what is about the command, but nothing about a lock, because none is held.
 class UnlockedObserver final : public run::Observer {
  public:
   explicit UnlockedObserver(RunObserver& observer) : observer_(observer) {}
-  void event(const run::Event& event) override {
+  void on(const run::Notification& notification) override { std::visit(*this, notification); }
+
+  void operator()(const run::Event& event) const {
     switch (event.kind) {
       case run::EventKind::acquired:
-        return observer_.event(
-            {run::EventKind::unlocked, event.at, {}, "no server answered (--fail-open)"});
+        return observer_.on(
+            run::Event{run::EventKind::unlocked, event.at, {}, "no server answered (--fail-open)"});
       case run::EventKind::released:
         return;
       default:
-        return observer_.event(event);
+        return observer_.on(event);
     }
   }
-  void unheeded(const run::Unheeded& unheeded) override { observer_.unheeded(unheeded); }
-  void exempted(const std::vector<std::string>& processes) override {
-    observer_.exempted(processes);
-  }
+  void operator()(const run::Unheeded& unheeded) const { observer_.on(unheeded); }
+  void operator()(const run::Exempted& exempted) const { observer_.on(exempted); }
+  void operator()(const run::Leftovers&) const {}
+  void operator()(const run::AwaitingReplicas&) const {}
+  void operator()(const run::Suspending&) const {}
+  void operator()(const run::RenewalsFail&) const {}
+  void operator()(const run::RenewedAgain&) const {}
+  void operator()(const run::ConnectedAgain&) const {}
+  void operator()(const run::CannotStop&) const {}
+  void operator()(const run::StillReleasing&) const {}
 
  private:
   RunObserver& observer_;
