@@ -54,6 +54,7 @@ enum class Cause {
   missing_sentinels,      // most of those that exist do not answer, and the others agree
   other_kind,             // the URL is that of another kind of server
   other_version,          // another version of rlock stores the lock
+  blocking_key,           // a key that rlock did not write; the text says how to delete it
 };
 
 inline bool is_about_tls(Cause cause) {

@@ -45,7 +45,7 @@ std::string blocking_key_hint(const Error& error, const Session& session,
                           kind_of(key));
   }
   if (kinds.empty()) return kinds;
-  const bool has_line = error.text.find(" DEL ") != error.text.npos;
+  const bool has_line = error.cause == Cause::blocking_key;
   return util::printable((has_line ? "" : ": " + deletion_of(found)) + kinds);
 }
 

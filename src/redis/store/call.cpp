@@ -55,6 +55,7 @@ void add_key(Error& error, const Link& link, std::string_view text, const lua::S
       "the key {} is used for something else: use another NAME or --prefix, or, if no program "
       "needs the key, delete it: {}",
       key, redis_cli(link.node_server(), "DEL " + util::shell_quoted(key)));
+  error.cause = Cause::blocking_key;
 }
 
 }  // namespace
