@@ -146,13 +146,11 @@ void RunObserver::begin_wait(const run::Plan& plan, Session& session, const run:
   wait_began_ = start;
   server_ = session.server();
   if (outage_reports_) outage_reports_->begin(start);
-  if (session.format() == redis::Format::native) history_ = &session.store();
   lock_options_ = session.lock_options();
-  signal_fd_ = signals.fd();
-  deadline_ = plan.limits.deadline;
-  if (deadline_ != TimePoint::max()) {
-    wait_ = std::chrono::duration_cast<Millis>(deadline_ - start);
+  if (plan.limits.deadline != TimePoint::max()) {
+    wait_ = std::chrono::duration_cast<Millis>(plan.limits.deadline - start);
   }
+  if (session.format() == redis::Format::native) usual_.emplace(plan, session, signals);
   deadlock_.emplace(plan, session, signals);
 }
 
@@ -166,33 +164,28 @@ Millis RunObserver::ask_again_after() const {
   const TimePoint now = BootClock::now();
   if (unsure_) return Millis(0);
   const Millis look = deadlock_ ? deadlock_->remaining(now) : Millis::max();
-  const bool needed = history_ != nullptr && reports_ && !reports_->began();
+  const bool needed = usual_ && reports_ && !reports_->began();
   return needed ? std::min(look, reports_->remaining(now)) : look;
 }
 
 // Whether the first report waits for the history: the server's next answer brings it, and the next
 // error ends the wait.
 bool RunObserver::awaits_history() const {
-  return history_ != nullptr && !last_error_ && reports_ && !reports_->began();
+  return usual_ && !last_error_ && reports_ && !reports_->began();
 }
 
 void RunObserver::update_usual_time(const lock::Queued& queued) {
-  constexpr Millis kTimeout{300};
-  constexpr uint64_t kRows = 100;
   const TimePoint now = BootClock::now();
   if (!queued_ && !outage_reported_) wait_began_ = now;
   const bool shown_soon =
       live_ || verbosity_ == Verbosity::verbose || now - wait_began_ >= kShortWait;
   const lock::Holder* holder = lock::holder_in(queued.obstacle);
   const bool held = holder != nullptr && holder->state == lock::HolderState::held;
-  if (history_ == nullptr || verbosity_ == Verbosity::quiet || !shown_soon || !held) return;
-  if (holder->owner == seen_holder_) return;
-  seen_holder_ = holder->owner;
-  lock::SystemPoller poller(signal_fd_);
-  // Without an answer only a remark is missing; the next request connects again.
-  auto rows = lock::finish(poller, history_->history(name_, kRows),
-                           std::min(deadline_, poller.now() + kTimeout), history_->server());
-  if (rows) usual_ = usual_duration(*rows);
+  if (usual_ && verbosity_ != Verbosity::quiet && shown_soon && held) usual_->ask(*holder);
+}
+
+std::optional<Millis> RunObserver::usual_time() const {
+  return usual_ ? usual_->known() : std::nullopt;
 }
 
 void RunObserver::look_for_deadlock(const lock::Queued& queued) {
@@ -304,7 +297,7 @@ void RunObserver::redraw() {
   if (last_error_ || (!queued_ && !hold_)) {
     line_.draw(give_up_at_ == TimePoint::max() ? state_text() : outage_text());
   } else if (queued_) {
-    line_.draw(state_text(), brief_waiting_text(name_, *queued_, age_of_reply(), usual_));
+    line_.draw(state_text(), brief_waiting_text(name_, *queued_, age_of_reply(), usual_time()));
   }
 }
 
@@ -355,12 +348,13 @@ std::string RunObserver::death_before() const {
 // Reports once, below the line that names the holder.
 void RunObserver::report_short_wait() {
   const lock::Holder* holder = lock::holder_in(queued_->obstacle);
-  if (!wait_ || !usual_ || holder == nullptr || (reports_ && !reports_->began())) return;
-  if (*usual_ - holder->held <= *wait_) return;
+  const auto usual = usual_time();
+  if (!wait_ || !usual || holder == nullptr || (reports_ && !reports_->began())) return;
+  if (*usual - holder->held <= *wait_) return;
   line_.erase();
   print_or_queue(util::format("-w {} may be too short: {} usually takes {}",
                               util::format_duration(*std::exchange(wait_, std::nullopt)),
-                              in_quotes(name_.text()), util::format_rough_duration(*usual_)));
+                              in_quotes(name_.text()), util::format_rough_duration(*usual)));
 }
 
 // `waiting for "nightly", for another 57s at most: cannot connect to db1:6379: Connection refused`
@@ -382,7 +376,7 @@ std::string RunObserver::state_text(TimeStyle style) const {
   const std::string waiting = "waiting for " + in_quotes(name_.text());
   if (last_error_) return waiting + ": retrying: " + *last_error_;
   if (!queued_) return waiting;
-  return waiting_text(name_, *queued_, age_of_reply(), style, usual_);
+  return waiting_text(name_, *queued_, age_of_reply(), style, usual_time());
 }
 
 void RunObserver::report_to_manager(const run::Event& event) {

@@ -14,7 +14,7 @@
 #include "cli/output/messages.hpp"
 #include "cli/service_manager.hpp"
 #include "cli/session.hpp"
-#include "lock/inspector.hpp"
+#include "cli/usual_time.hpp"
 #include "run/observer.hpp"
 #include "run/plan.hpp"
 #include "run/signals.hpp"
@@ -87,7 +87,7 @@ class WaitingReports {
 
 // Reports what a run does while it waits and runs: in the live line, the event log, the lines of
 // -v, and to the service manager. With -q and the event log on stderr, each line is an event
-// instead, so that stderr is JSON.
+// instead, so that stderr is JSON. Only on() may be called from the renewal thread, too.
 class RunObserver final : public run::Observer {
  public:
   RunObserver(lock::LockName name, Verbosity verbosity, std::optional<EventLog> log,
@@ -157,6 +157,7 @@ class RunObserver final : public run::Observer {
   void redraw();
   Millis age_of_reply() const;
   bool awaits_history() const;
+  std::optional<Millis> usual_time() const;
   void report_if_due();
   void report_event(run::Event event);
   void report_to_manager(const run::Event& event);
@@ -172,7 +173,7 @@ class RunObserver final : public run::Observer {
   const Verbosity verbosity_;
   const bool live_;
 
-  mutable util::Mutex mutex_;  // events also come from the renewal thread
+  mutable util::Mutex mutex_;  // for on(), from both threads
   std::optional<EventLog> log_;
   const bool prints_events_;
   const std::shared_ptr<StderrLines> lines_ = std::make_shared<StderrLines>();
@@ -189,14 +190,8 @@ class RunObserver final : public run::Observer {
   bool unexplained_ = false;                   // it was reported before its cause was known
   std::optional<TimePoint> distrusted_since_;  // since when TLS has failed in this outage
   bool distrust_reported_ = false;
-  // Questions that a waiter asks over the connection of its wait, between two requests, on the main
-  // thread. A question ends early if a signal comes (`signal_fd_` is readable), and when the wait
-  // ends.
-  lock::LockInspector* history_ = nullptr;  // null: locks of this format have no history
-  int signal_fd_ = -1;
-  TimePoint deadline_ = TimePoint::max();
-  std::string seen_holder_;
-  std::optional<Millis> usual_;  // how long runs usually take, from the history; nullopt: unknown
+  // What a waiter asks the server, on the main thread.
+  std::optional<UsualTime> usual_;  // nullopt: locks of this format have no history
   std::optional<DeadlockWatch> deadlock_;
   bool knows_rules_ = false;    // warned of rules of a newer rlock
   std::optional<Millis> wait_;  // nullopt after report_short_wait() has reported it
