@@ -274,6 +274,22 @@ TEST_CASE("numbers that a server gives as text are read whole, and cursors are a
   }
 }
 
+TEST_CASE("a listing names the locks under its prefix, and skips every other key") {
+  const std::vector<std::string> keys{"rlock:{a}:meta",  "rlock:{a b}:holders", "rlock:{c}:queue",
+                                      "rlock:{d}:alive", "other:{e}:meta",      "x:rlock:{f}:meta",
+                                      "rlock:g:meta",    "rlock:}:{h",          "rlock:{}:meta"};
+  std::string bytes = "*2\r\n$1\r\n0\r\n*" + std::to_string(keys.size()) + "\r\n";
+  for (const std::string& key : keys) {
+    bytes += "$" + std::to_string(key.size()) + "\r\n" + key + "\r\n";
+  }
+  ReplyReader reader;
+  reader.feed(bytes.data(), bytes.size());
+  const auto page = rlock::redis::decode_names(**reader.next(), "rlock:");
+  REQUIRE(page);
+  CHECK(page->names == std::vector<std::string>{"a", "a b", "c"});
+  CHECK(page->in_use == std::vector<std::string>{"a b", "c"});
+}
+
 TEST_CASE("a grant without a token, and an outcome that nobody asked for, are no replies") {
   auto decoded = [](const std::string& words, rlock::redis::Verdicts possible) {
     ReplyReader reader;
