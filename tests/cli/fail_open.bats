@@ -54,6 +54,14 @@ warned() {
   [[ ${stderr_lines[1]} == *"was not locked (--fail-open)"* ]] || fail "$stderr"
 }
 
+@test "a command that fails without the lock is reported with the processes that it left" {
+  mkfifo gate
+  start rlock run -u "$nobody" --fail-open --connect-timeout 0.1 job -- sh -c 'cat <gate & echo $! >left; exit 3' 2>err
+  ends_with 3 "$!"
+  started+=("$(cat left)")
+  grep -q "\"job\": the command failed with 3 and left a process running without the lock: .*$(cat left)" err || fail "$(cat err)"
+}
+
 @test "a hangup without the lock names the processes that ignored it, and releases nothing" {
   mkfifo up gate
   start rlock run -u "$nobody" --fail-open --connect-timeout 0.1 job -- \

@@ -112,7 +112,7 @@ class UnlockedObserver final : public run::Observer {
   }
   void operator()(const run::Unheeded& unheeded) const { observer_.on(unheeded); }
   void operator()(const run::Exempted& exempted) const { observer_.on(exempted); }
-  void operator()(const run::Leftovers&) const {}
+  void operator()(const run::Leftovers& left) const { observer_.on(left); }
   void operator()(const run::AwaitingReplicas&) const {}
   void operator()(const run::Suspending&) const {}
   void operator()(const run::RenewalsFail&) const {}
