@@ -1,5 +1,4 @@
 """A HUP after a TERM, as a service manager sends it, is no second request to stop."""
-import os
 import signal
 import time
 
@@ -9,27 +8,29 @@ from support import RLOCK, has_read_signals, mutant, read, send, until
 
 
 class Hangup(Trees):
-    def hangup_kills(self, program):
-        """Whether a HUP after a TERM, as a service manager sends it, ends the --kill-after of what is left."""
-        log = f"log.{os.path.basename(program)}"
+    def after_a_hangup(self, program):
+        """A run in the --kill-after of what is left, to which a HUP came after a TERM, as a service manager sends it."""
         holder = self.work("hangup", "(trap '' TERM; echo on; while :; do $B beat & sleep 0.2; kill $!; done) & "
-                           "exec sleep 1000", "-k", "10m", "--event-log", log, program=program)
+                           "exec sleep 1000", "-k", "10m", "--event-log", "log", program=program)
         send(holder.pid, signal.SIGTERM)
-        until(lambda: "cancelled" in read(log), "the first signal")
+        until(lambda: "cancelled" in read("log"), "the first signal")
         time.sleep(ONE_REQUEST)
         send(holder.pid, signal.SIGHUP)
         until(lambda: has_read_signals(holder.pid), "the hangup")
-        births = self.life(holder.life)[1]
-        until(lambda: self.life(holder.life)[1] > births + 2 or '"killed"' in read(log), "what the hangup does")
-        killed = '"killed"' in read(log)
-        if not killed:
-            send(holder.pid, signal.SIGTERM)
+        return holder
+
+    def assert_killed(self, holder):
+        until(lambda: '"killed"' in read("log"), "the kill of what is left")
         self.assert_ends(holder, -signal.SIGTERM)
         holder.family.await_end()
-        return killed
 
     def test_a_hangup_does_not_kill(self):
-        self.assertFalse(self.hangup_kills(RLOCK))
+        holder = self.after_a_hangup(RLOCK)
+        births = self.life(holder.life)[1]
+        until(lambda: self.life(holder.life)[1] > births + 2, "the life of what is left")
+        self.assertNotIn('"killed"', read("log"))
+        send(holder.pid, signal.SIGTERM)
+        self.assert_killed(holder)
 
     def test_a_hangup_that_kills_is_noticed(self):
-        self.assertTrue(self.hangup_kills(mutant("hangup_insists")))
+        self.assert_killed(self.after_a_hangup(mutant("hangup_insists")))
