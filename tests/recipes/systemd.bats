@@ -95,9 +95,9 @@ page_unit() {
 
 @test "a slot: a shell in single quotes has its number, without braces" {
   settings
-  oneshot quoted "ExecStart=/usr/local/bin/rlock run --password-file /etc/rlock/password --slots 4 shop/test -- \
+  oneshot quoted "ExecStart=/usr/local/bin/rlock run --password-file /etc/rlock/password --slots 4 shop/quoted -- \
   sh -c 'echo \"<\$RLOCK_SLOT>\" >/run/quoted'"
-  oneshot braces "ExecStart=/usr/local/bin/rlock run --password-file /etc/rlock/password --slots 4 shop/test -- \
+  oneshot braces "ExecStart=/usr/local/bin/rlock run --password-file /etc/rlock/password --slots 4 shop/braces -- \
   sh -c 'echo \"<\${RLOCK_SLOT}>\" >/run/braces'"
   machine
   inside systemctl start quoted.service braces.service
