@@ -29,15 +29,14 @@
 --   gone        kind, note: this owner has ended
 --   more        ask again immediately: there is more to sweep
 --   and, with once, forgotten: the token up to which everything was forgotten, or 0
-local owner, record = args.owner, args.record
-local limit, ttl, rows = tonumber(args.limit), tonumber(args.ttl), tonumber(args.rows or RUNS)
-local given_ticket, max_queue = tonumber(args.ticket or 0), tonumber(args.max_queue or math.huge)
-local stamp = 2 * (args.attempt or 0)
-local supersedes, may_pass = args.supersede, args.while_closed
-local work = args.once and {field = args.once, span = tonumber(args.span), asked = math.max(0, now - args.asked),
-                            max = tonumber(args.max_failures)}
-request = {owner = owner, record = record, limit = limit, ttl = ttl, rows = rows, given_ticket = given_ticket, max_queue = max_queue,
-           stamp = stamp, supersedes = supersedes, may_pass = may_pass, work = work}
+request = {
+  owner = args.owner, record = args.record, limit = tonumber(args.limit), ttl = tonumber(args.ttl), rows = tonumber(args.rows or RUNS),
+  given_ticket = tonumber(args.ticket or 0), max_queue = tonumber(args.max_queue or math.huge), may_pass = args.while_closed,
+  stamp = 2 * (args.attempt or 0), supersedes = args.supersede,
+  work = args.once and {field = args.once, span = tonumber(args.span), asked = math.max(0, now - args.asked),
+                        max = tonumber(args.max_failures)},
+}
+local owner, work, stamp = request.owner, request.work, request.stamp
 
 -- Returns the error for a newcomer, or nil: the lock has a rule that this version does not know, or the ACL denies a command. The script
 -- asks before it writes, because a denied release would keep the lock, and a denied wake would go unnoticed. The answer counts for an hour.
@@ -88,7 +87,7 @@ local function settle_if_done()
   if not verdict then return nil end
   once.keep(work)
   if queue.ticket(owner) or holders.held_until(owner) then
-    sweep.dismiss_as_done(owner, record, verdict)
+    sweep.dismiss_as_done(owner, request.record, verdict)
   else
     enter.note_refusal(verdict[1])
   end
@@ -105,12 +104,15 @@ end
 local known = work and tasks.of(lines.read(owner))
 if known then work.asked = math.min(work.asked, known.asked) end
 local ended = ended_reply()
-if ended then return replies.text_of(ended) end
+if ended then return replies.encoded(ended) end
+-- Nothing was written since the script counted holders and waiters.
 local held = at_start.holders > 0 and holders.held_until(owner)
 local ticket = at_start.waiters > 0 and queue.ticket(owner)
 -- An owner whose grant has expired is a newcomer, too.
 local refusal = not ticket and (held or 0) <= now and refused()
 if refusal then return redis.error_reply(refusal) end
+
+-- From here on the script writes.
 if held or ticket or done_reply() then keys.touch() end
 if work and args.forgotten then forget_as_others() end
 if ticket then queue.beat(owner) end  -- a waiter that asks before it was swept is in time
@@ -119,11 +121,21 @@ if is_due then
   ended, held, ticket = ended_reply(), holders.held_until(owner), queue.ticket(owner)  -- the sweep may have ended this owner's lease
 end
 
-local reply = ended or settle_if_done() or (held or 0) > now and enter.claim(held) or ticket and stay(ticket) or enter.newcomer()
+local reply = ended or settle_if_done()
+if not reply then
+  if (held or 0) > now then
+    reply = enter.claim(held)
+  elseif ticket then
+    reply = stay(ticket)
+  else
+    reply = enter.newcomer()
+  end
+end
 if work then
   -- The client tells this token to the members of a quorum that were down.
   local mark = once.read(work.field)
   reply.forgotten = math.max(memory.forgotten, mark.ended == 0 and mark.token or 0)
 end
 -- A waiter that becomes the head is woken even if it is the caller, because no client reads the reply to a late copy of a request.
-return finish.with(reply, not (ticket and queue.ticket(owner)) and owner)
+local still_waits = ticket and queue.ticket(owner)
+return finish.with(reply, not still_waits and owner)

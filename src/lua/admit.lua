@@ -21,6 +21,8 @@ local function waiters()
     local work = tasks.of(line)
     local verdict = work and once.decided(work)
     local beat_ends = tonumber(call('ZSCORE', ALIVE, head) or 0)
+    -- It has not asked within the heartbeat of a waiter near the head, and may have died long ago.
+    local is_silent = math.floor(beat_ends) - now <= HEARTBEAT * (beats.slices_of(beat_ends) - 1)
     if beat_ends <= now then
       queue.remove(head)
       tombstones.add(head, EXPIRED)
@@ -31,9 +33,8 @@ local function waiters()
       sweep.dismiss_as_done(head, line.record, verdict)
     elseif head == excluded or words.unknown_rules(line) or not slots.fits(line.limit, line.while_closed) then
       return
-    elseif math.floor(beat_ends) - now <= HEARTBEAT * (beats.slices_of(beat_ends) - 1) then
-      -- The waiter has not asked within the heartbeat of a waiter near the head, and may have died long ago. It leaves the queue and is
-      -- woken to ask again with its ticket. The sweep of its tombstone removes its stamp.
+    elseif is_silent then
+      -- It leaves the queue and is woken to ask again with its ticket. The sweep of its tombstone removes its stamp.
       queue.remove(head)
       if stamps.of(head) > 0 then tombstones.add(head, EXPIRED) end
       wakes.add(head, 'look')

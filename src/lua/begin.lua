@@ -23,7 +23,7 @@ local now = math.floor(now_us / 1000)
 -- Arguments are alternating names and values. An argument that is left out does not apply.
 local args = {}
 for i = 1, #ARGV, 2 do args[ARGV[i]] = ARGV[i + 1] end
--- What acquire and release make of their arguments, for their parts: see the heads of these files.
+-- The arguments of acquire and release in the form that their modules use. Its fields stand below the heads of the two.
 local request = {}
 
 -- The text of a whole number: `..` rounds to 14 digits, and `%.0f` takes the server twice as long as two numbers of 32 bits.

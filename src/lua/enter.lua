@@ -54,7 +54,8 @@ local function claim(held)
   local entries = entry_list.live(line)
   entries['0'] = math.max(entries['0'] or 0, now + request.ttl)
   if request.stamp == 0 then line.state = 'held' end
-  holders.store(request.owner, line, math.max(held, entry_list.set(line, entries)))
+  local latest = entry_list.set(line, entries)
+  holders.store(request.owner, line, math.max(held, latest))
   if request.stamp > 0 then stamps.store(request.owner, request.stamp) end
   return {'granted', token = line.token, slot = line.slot}
 end
@@ -72,9 +73,9 @@ local function wait()
 end
 
 local function newcomer()
-  local superseded = request.supersedes and supersede.reply()
+  local superseded = request.supersedes and supersede.refusal()
   local waiters = 0
-  if at_start.waiters > 0 then
+  if at_start.waiters > 0 then  -- no waiter joins before this owner
     admit.waiters()
     waiters = queue.count()
   end
@@ -88,7 +89,7 @@ local function newcomer()
   -- An owner that waited here before only returns to its position.
   local waited_before = request.stamp == 0 and request.given_ticket > 0 or stamps.of(request.owner) > 0
   local full = waiters >= request.max_queue and not waited_before
-  if args.at_once or full and not (request.supersedes and supersede.waiter()) then
+  if args.at_once or full and not (request.supersedes and supersede.other_waiter()) then
     note_refusal()
     return {'busy', waiters = waiters, holder = views.obstacle(request.may_pass)}
   end

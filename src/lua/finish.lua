@@ -15,7 +15,7 @@ local function with(reply, caller)
   memory.head = head or NOBODY
   keys.expire()
   -- The client pushes the wakes that a server refused: the reply is then `wakes REPLY owner event...`.
-  local answer = replies.text_of(reply)
+  local answer = replies.encoded(reply)
   local with_wakes = {'wakes', answer}
   wakes.push_all(caller, with_wakes)
   return with_wakes[3] and with_wakes or answer

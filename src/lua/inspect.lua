@@ -88,7 +88,7 @@ end
 local waiters, more_waiters = list_waiters()
 local rows = list_rows()
 local success, newest = words.read(memory.success), once.read('newest')
-return replies.text_of({
+return replies.encoded({
   known = call('EXISTS', META, HOLDERS, QUEUE) > 0, now = now, form = memory.form, last_grant = memory.grant,
   live_holders = live + #unswept_cooldowns - (closed and 1 or 0), holders = list_holders(), more_holders = live > holders_from + holders_page,
   live_waiters = call('ZCOUNT', ALIVE, after, '+inf'), waiters = waiters, more_waiters = more_waiters,

@@ -111,7 +111,7 @@ end
 
 -- Counts a run that failed or died.
 local function note_failure(work)
-  if not work or not work.max then return end
+  if not work.max then return end
   local before, mark = read(work.field), read(work.field)
   mark.failures, mark.failed = failures_of(work, mark) + 1, work.asked
   write_mark(work.field, mark, before, life_of(work))

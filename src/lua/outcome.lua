@@ -1,18 +1,25 @@
 -- include: once loss history tombstones views tasks
 -- For release: what it records about work that is done once, and about a run that the server has lost.
 
--- Records in ONCE how the run ended, and returns the mark. A server that was stopped carries out this request late, so the times are
--- derived: the run was granted the lock when its token was issued, and had first asked before that by the time that it waited.
+-- Returns when a run with this token was granted the lock, and when it first asked. A server that was stopped carries out requests late: then
+-- the run was granted the lock when its token was issued, and had first asked before that by the time that it waited.
+local function times_of(line, token)
+  local issued = math.floor(token / 1000)
+  if line and line.since <= issued then return line.since, line.since end
+  local granted_at = math.min(issued, now)
+  return granted_at, granted_at - (args.waited or 0)
+end
+
+-- Records in ONCE how the run ended, and returns the mark.
 local function note(line)
   if not request.work then return '' end
-  local known, number = tasks.of(line), tonumber(args.token)
-  if number == 0 and line then number = line.token end
-  local issued = math.floor(number / 1000)
-  local in_time = line and line.since <= issued
-  local since = in_time and line.since or math.min(issued, now)
-  request.work.asked = math.max(0, math.min(request.work.asked, known and known.asked or since, in_time and since or since - (args.waited or 0)))
+  local token = tonumber(args.token)
+  if token == 0 and line then token = line.token end
+  local granted_at, asked = times_of(line, token)
+  local known = tasks.of(line)
+  request.work.asked = math.max(0, math.min(request.work.asked, known and known.asked or asked, asked))
   if args.outcome == 'succeeded' then
-    local mark = once.mark_done(request.work, number, since, args.record)
+    local mark = once.mark_done(request.work, token, granted_at, args.record)
     if mark == 'no_room' then tombstones.add(request.owner .. ':no_room', WAS_RELEASED) end
     return mark
   end

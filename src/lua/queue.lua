@@ -22,7 +22,8 @@ end
 
 local function beat(owner) set_heartbeat(owner, beats.score(now, beats.slices_at(call('ZRANK', QUEUE, owner)))) end
 
--- Wakes the waiters that have come near the head and still have the longer heartbeat of an idle waiter, so that they ask more often.
+-- Wakes the waiters that have come near the head and still have the longer heartbeat of an idle waiter, so that they ask more often. If the
+-- script found fewer than NEAR, all of them were near; a waiter that has joined since knows its position.
 local function nudge_near()
   if left == 0 or at_start.waiters < NEAR then return end
   local moved = call('ZRANGE', QUEUE, math.max(0, NEAR - left), NEAR - 1)

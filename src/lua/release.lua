@@ -22,9 +22,9 @@
 --   holds       with removed: nothing was done
 --   runs        holder; with by_id: nothing was done
 --   absent      kind: how the owner had ended, see tombstones.lua, or unknown; note, mark; left: as with kept, if the lock is broken
-local owner, entry, ending, note = args.owner, args.entry, args.how, args.note or '-'
-local by_id, unused = ending == 'by_id', ending == 'unused'
-if by_id or unused then ending = 'released' end
+local owner, entry, note = args.owner, args.entry, args.note or '-'
+local by_id, unused = args.how == 'by_id', args.how == 'unused'
+local ending = (by_id or unused) and 'released' or args.how
 local ended_kind = ending == 'released' and WAS_RELEASED or ending == 'removed' and REMOVED or CANCELLED
 local work = ending == 'released' and entry == '0' and not unused and args.once and
              {field = args.once, span = tonumber(args.span), asked = math.max(0, now - args.asked), max = 0}
@@ -112,12 +112,13 @@ local function report_absent()
   return {'absent', kind = kind, note = notes.of(owner), mark = mark}
 end
 
+-- Nothing was written since the script counted holders and waiters.
 local held = at_start.holders > 0 and holders.held_until(owner)
 local queued = at_start.waiters > 0 and queue.ticket(owner)
 local held_now = held and held > now
 local line = (held_now or queued) and lines.read(owner)
 if held_now and ended_kind == REMOVED then return {'holds'} end
-if held_now and by_id and line.responsive == RLOCK_RUN then return replies.text_of({'runs', holder = views.of(owner, held)}) end
+if held_now and by_id and line.responsive == RLOCK_RUN then return replies.encoded({'runs', holder = views.of(owner, held)}) end
 if ended_kind == REMOVED and not queued then
   -- The same note means that this request was carried out before, and its reply was lost.
   local again = note ~= '' and tombstones.kind(owner) == REMOVED and notes.of(owner) == note

@@ -2,7 +2,8 @@
 -- of the majority back, which makes the grant count here; a later renewal does so if that was missed. May be sent again.
 -- include: memory entry_list finish grant history holders keys lines loss notes once queue replies slots stamps sweep tasks tombstones views
 -- Arguments:
---   owner, entry, limit, ttl, record
+--   owner, entry, ttl, record
+--   limit         of the lease; when a run enters a lock, its own limit if that is smaller
 --   responsive    0, 1 or 2: see lines.lua
 --   token         without it the lease is never restored
 --   min_hold
@@ -35,7 +36,8 @@ end
 -- Adds to a line what was lost with it: what is done once, and which waiters it supersedes.
 local function add_again(line, since)
   line.supersede = args.supersede
-  return tasks.add_to(line, args.once and {field = args.once, span = tonumber(args.span), asked = since, max = tonumber(args.max_failures)})
+  if not args.once then return line end
+  return tasks.add_to(line, {field = args.once, span = tonumber(args.span), asked = since, max = tonumber(args.max_failures)})
 end
 
 -- Returns the line of the lease as this renewal describes it.
@@ -74,8 +76,9 @@ local function extend(held)
   -- A nested run, which does not know these words, has restored the lease.
   if entry == '0' and not line.once and not line.supersede then add_again(line, line.since) end
   if args.store_record then line.record = record end
-  holders.store(owner, line, math.max(held, entry_list.set(line, entries)))
-  stamps.store(owner, stamp)
+  local latest = entry_list.set(line, entries)
+  holders.store(owner, line, math.max(held, latest))
+  if stamp > 0 then stamps.store(owner, stamp) end
   return {'extended'}
 end
 
@@ -95,8 +98,9 @@ local function restore()
   if history.settle_row(owner) or tombstones.kind(owner .. ':counted') then line.counted = '1' end
   call('ZREM', RELEASED, owner)
   queue.leave(owner)
-  holders.store(owner, line, entry_list.set(line, {['0'] = lease_of(entry), [entry] = lease_of(entry)}))
-  stamps.store(owner, stamp)
+  local ends = entry_list.set(line, {['0'] = lease_of(entry), [entry] = lease_of(entry)})
+  holders.store(owner, line, ends)
+  if stamp > 0 then stamps.store(owner, stamp) end
   memory.last = math.max(memory.last, token)
   if memory.created == 0 then memory.created = now_us end
   if args.rows then memory.keep = tonumber(args.rows) end
@@ -109,7 +113,7 @@ local function restore()
   return {'restored'}
 end
 
-if stamp > 0 and stamp < stamps.of(owner) then return replies.text_of(lost('released')) end
+if stamp > 0 and stamp < stamps.of(owner) then return replies.encoded(lost('released')) end
 keys.touch()
 local held = holders.held_until(owner)
 local reply = held and held > now and extend(held)

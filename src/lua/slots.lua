@@ -28,7 +28,8 @@ local function fits(limit, passes)
   if others == 0 then return true end
   if limit == 1 or call('ZCARD', LIMITS) < others then return false end  -- it is exclusive, or one of them is
   local least = tonumber(call('ZRANGE', LIMITS, 0, 0, 'WITHSCORES')[2])
-  return others + 1 <= math.min(limit, least) and not (are_numbered(limit) and used().unknown)
+  if others + 1 > math.min(limit, least) then return false end
+  return not (are_numbered(limit) and used().unknown)
 end
 
 return {are_numbered = are_numbered, used = used, fits = fits}

@@ -3,8 +3,6 @@
 
 local function of(owner) return tonumber(call('HGET', WHO, '#' .. owner) or 0) end
 
-local function store(owner, stamp)
-  if stamp > 0 then keys.put_text(WHO, '#' .. owner, stamp) end
-end
+local function store(owner, stamp) keys.put_text(WHO, '#' .. owner, stamp) end
 
 return {of = of, store = store}

@@ -2,42 +2,47 @@
 -- For acquire: of the waiters that supersede others only the newest stays. It has the greatest number or, without numbers, came last.
 
 -- Returns another waiter that supersedes others, or nil.
-local function waiter()
+local function other_waiter()
   local other = once.read_waits().latest
   return other and other ~= request.owner and queue.ticket(other) and lines.read(other) and other or nil
 end
 
-local function newest_number() return request.supersedes ~= '+' and tonumber(request.supersedes) end
-local function number_of(line) return line.supersede ~= '+' and tonumber(line.supersede) end
+-- The number of this owner, or nil.
+local function own_number() return tonumber(request.supersedes) end
 
 -- Returns the reply to an owner after a greater number was granted the lock.
 local function outnumbered(newest)
   return {'superseded', record = newest.record, number = newest.token, granted = newest.granted}
 end
 
--- Returns the reply to an owner that is older than a waiter or an owner that was granted the lock before, or nil. An owner with a ticket
--- comes back: it was swept, or a newer owner superseded it and has the same ticket.
-local function reply()
-  local number, newest, waits = newest_number(), once.read('newest'), once.read_waits()
-  local ticket = tonumber(args.ticket or math.huge)
+-- Returns the reply to an owner that is older than a waiter or an owner that was granted the lock before, or nil. Two numbers decide, or else
+-- two tickets. An owner with a ticket comes back: it was swept, or a newer owner superseded it and has the same ticket.
+local function refusal()
+  local number, newest = own_number(), once.read('newest')
   if number and newest.token > number then return outnumbered(newest) end
-  local other = waiter()
+  local ticket = tonumber(args.ticket or math.huge)
+
+  local other = other_waiter()
   local line = other and lines.read(other)
-  local other_number, older = line and number_of(line), false
+  local other_number = line and tonumber(line.supersede)
+  local is_older
   if number and other_number then
-    older = number < other_number
-  elseif line then
-    older = ticket <= queue.ticket(other)
+    is_older = number < other_number
+  else
+    is_older = line and ticket <= queue.ticket(other)
   end
-  if older then return {'superseded', record = line.record, number = other_number or nil, since = line.since} end
-  local is_last = waits.latest == request.owner or waits.claimer == request.owner
-  if is_last or number and other_number or ticket > waits.ticket then return nil end
+  if is_older then return {'superseded', record = line.record, number = other_number, since = line.since} end
+  if number and other_number then return nil end
+
+  local waits = once.read_waits()
+  local was_last = waits.latest == request.owner or waits.claimer == request.owner
+  if was_last or ticket > waits.ticket then return nil end
   return {'superseded', record = waits.record}
 end
 
 -- Cancels the grant if a newer owner has been granted the lock since. Returns the reply, or nil.
 local function overtaken(line)
-  local number, newest = newest_number(), once.read('newest')
+  local number, newest = own_number(), once.read('newest')
   if not number or line.state ~= 'granted' or newest.token <= number then return nil end
   sweep.dismiss(request.owner, request.record, SUPERSEDED, newest.record)
   return outnumbered(newest)
@@ -47,7 +52,7 @@ local function replace(other) sweep.dismiss(other, lines.read(other).record, SUP
 
 -- Joins the queue in the position of the older waiter, and returns its ticket; nil if there is none.
 local function take_over()
-  local other = waiter()
+  local other = other_waiter()
   local ticket = other and queue.ticket(other)
   if other then replace(other) end
   local waits = once.read_waits()
@@ -59,11 +64,11 @@ end
 -- Records that this owner was granted the lock, so that no older owner runs after it. TOKEN replaces a ticket, which an owner lacks that was
 -- granted the lock immediately.
 local function note_newest(token)
-  local number = newest_number()
+  local number = own_number()
   if not number then return once.note_claim(request.owner, request.record, tonumber(args.ticket or token)) end
   if not once.note_number(number, request.record) then return end
-  local other = waiter()
-  if other and (number_of(lines.read(other)) or number) < number then replace(other) end
+  local other = other_waiter()
+  if other and (tonumber(lines.read(other).supersede) or number) < number then replace(other) end
 end
 
-return {waiter = waiter, reply = reply, overtaken = overtaken, take_over = take_over, note_newest = note_newest}
+return {other_waiter = other_waiter, refusal = refusal, overtaken = overtaken, take_over = take_over, note_newest = note_newest}

@@ -9,7 +9,7 @@ end
 
 -- Adds such work to a line, and returns the line.
 local function add_to(line, work)
-  if work then line.once, line.span, line.asked, line.max = work.field, work.span, work.asked, work.max end
+  line.once, line.span, line.asked, line.max = work.field, work.span, work.asked, work.max
   return line
 end
 

@@ -144,7 +144,7 @@ CASE("a lease is restored although its owner waits in the queue") {
   need(lab.inspect().holders.front().token == token, "it was granted the lock once more");
 }
 MUTANT("a restored owner stays in the queue",
-       {"  M.queue.leave(owner)\n  M.holders.store", "  M.holders.store"});
+       {"  M.queue.leave(owner)\n  local ends", "  local ends"});
 
 // A holder that renews rarely learns by its next renewal who broke its lock.
 CASE("a holder with a long lease learns late that its lock was broken") {
@@ -306,7 +306,7 @@ CASE("a live run is not released by its id") {
 }
 MUTANT("a release by id ends the lease of a live run",
        {"if held_now and by_id and line.responsive == "
-        "'2' then return M.replies.text_of({'runs', holder = "
+        "'2' then return M.replies.encoded({'runs', holder = "
         "M.views.of(owner, held)}) end",
         ""});
 
@@ -395,8 +395,7 @@ CASE("an owner whose lease expired is no holder, however many leases expired bef
   lab.play("31s pass; A granted shared");
   need(lab.token('A') != first, "it has its old token");
 }
-MUTANT("an owner claims an expired lease",
-       {"(held or 0) > now and M.enter.claim(held)", "held and M.enter.claim(held)"});
+MUTANT("an owner claims an expired lease", {"if (held or 0) > now then", "if held then"});
 
 CASE("a lease that expired is restored, however many leases expired before") {
   lab.play("A granted shared");

@@ -222,7 +222,7 @@ CASE("a waiter that a late copy of its request makes the head is woken") {
       "C asleep");
 }
 MUTANT("a late copy of a waiter's request wakes no head",
-       {"not (ticket and M.queue.ticket(owner)) and owner", "owner"});
+       {"local still_waits = ticket and M.queue.ticket(owner)", "local still_waits = false"});
 
 // And once more, which the server granted the lock but did not reach.
 CASE("waiters whose records were deleted keep their positions") {

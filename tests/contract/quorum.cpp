@@ -33,7 +33,7 @@ MUTANT("the scripts accept an older attempt",
        {"if stamp > 0 and stamp < M.stamps.of(owner) then", "if false then"},
        {"2 * args.attempt + 1 <= M.stamps.of(owner) then", "false then"});
 MUTANT("the scripts do not store the number of an attempt",
-       {"if stamp > 0 then M.keys.put_text(WHO, '#' .. owner, stamp) end", ""});
+       {"M.keys.put_text(WHO, '#' .. owner, stamp)", ""});
 MUTANT("the scripts do not read the number of an attempt",
        {"tonumber(call('HGET', WHO, '#' .. owner) or 0)", "0"});
 MUTANT("a renewal accepts an older write-back",
@@ -245,7 +245,7 @@ CASE("the mark of a run has the majority's token") {
   need(done(lab, 'F', last) == highest, "another token where never granted");
 }
 MUTANT("a mark has the server's own token",
-       {"if number == 0 and line then number", "if line then number"});
+       {"if token == 0 and line then token", "if line then token"});
 
 // A server that was stopped carries out the acquire and the release long after the others.
 CASE("a mark that a server writes late is as old as its token") {
@@ -261,14 +261,12 @@ CASE("a mark that a server writes late is as old as its token") {
   lab.ends('D', {once, 0ms, {agreed.value + 420'000'000}, true, 3min});
   lab.granted('E', attempt_of(once));
 }
-MUTANT("a late mark is as old as the request",
-       {"known and known.asked or since, in_time and since or since - (args.waited or 0)))",
-        "known and known.asked or request.work.asked))"});
+MUTANT("a late mark is as old as the request", {"known and known.asked or asked, asked))",
+                                                "known and known.asked or request.work.asked))"});
 MUTANT("a late mark ignores how long the run waited",
-       {"in_time and since or since - (args.waited or 0))", "since)"});
+       {"granted_at - (args.waited or 0)", "granted_at"});
 MUTANT("a late mark has a later grant than its token",
-       {"local since = in_time and line.since or math.min(issued, now)",
-        "local since = line and line.since or now"});
+       {"if line and line.since <= issued then", "if line then"}, {"math.min(issued, now)", "now"});
 
 // The others granted B the lock; here it waits, since the release of A got lost.
 CASE("a success is recorded even on a server where the run still waits") {

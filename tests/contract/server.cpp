@@ -444,6 +444,21 @@ MUTANT("the script asks for the expiry of the marks after the write",
        {"local left = call('PTTL', ONCE)", "local left"},
        {"if left < mark", "if call('PTTL', ONCE) < mark"});
 
+CASE("a new tombstone expires even if the ACL denies the note that follows it") {
+  lab.play("A granted; B queued");
+  lab.cli({"ACL", "SETUSER", "default", "-hset"});
+  bool refused = false;
+  try {
+    lab.cancel('B', lock::CancelHow::removed);
+  } catch (const Broken&) {
+    refused = true;
+  }
+  lab.cli({"ACL", "SETUSER", "default", "+hset"});
+  need(refused && lab.end_of("released") > 0, "the tombstone stays");
+}
+MUTANT("a new tombstone has no expiry until the end of the script",
+       {"if at_start.tombstones == 0 then call('PEXPIREAT', RELEASED, now + 2592000000) end", ""});
+
 // For each user the server's rules are asked once an hour.
 CASE("the script asks once an hour what the ACL allows") {
   lab.play("A granted; A released");

@@ -17,7 +17,8 @@ CASE("slots fill up and are handed over") {
   need(lab.queued('D', asking("slots=3")).position == 1, "not the head");
   lab.play("B released; D granted slots=3; ACD hold; AC released; E granted slots=3");
 }
-MUTANT("a shared holder excludes others", {"others + 1 <= math.min(limit, least)", "others == 0"});
+MUTANT("a shared holder excludes others",
+       {"if others + 1 > math.min(limit, least) then", "if true then"});
 
 CASE("the smallest limit applies") {
   lab.play(
@@ -299,7 +300,7 @@ CASE("slots: no run takes the slot of a deleted record") {
       "A extended slots=2 slot=1; AB hold; B takes: 2 slots=2");
 }
 MUTANT("a newcomer is granted the slot of a holder without a line",
-       {" and not (are_numbered(limit) and used().unknown)", ""});
+       {"not (are_numbered(limit) and used().unknown)", "true"});
 
 // Its lease has ended, with or without a script that found it.
 CASE("min-hold: a run's own cool-down does not prevent its lease") {

@@ -110,7 +110,7 @@ CASE("supersede: a refusal says which number is greater, and since when") {
 }
 MUTANT("the reply does not say which number was granted the lock",
        {"number = newest.token, granted", "granted"});
-MUTANT("the reply does not say which number waits", {"number = other_number or nil, ", ""});
+MUTANT("the reply does not say which number waits", {"number = other_number, ", ""});
 MUTANT("the reply does not say since when the newer one waits",
        {", since = line.since} end", "} end"});
 MUTANT("the mark does not store when the number was granted the lock",
@@ -134,7 +134,7 @@ CASE("supersede: a waiter that gave up does not count") {
 }
 MUTANT("a waiter that gave up counts by its number",
        {"waits.latest = request.owner\n",
-        "waits.latest = request.owner if newest_number() then M.once.note_number(newest_number(), "
+        "waits.latest = request.owner if own_number() then M.once.note_number(own_number(), "
         "request.record) end\n"});
 
 CASE("supersede: only a run that queues replaces another") {
@@ -147,7 +147,7 @@ MUTANT("a run that does not wait supersedes a waiter",
         "if args.at_once and request.supersedes then M.supersede.take_over() end local full = "
         "waiters"});
 MUTANT("a full queue refuses a newer run",
-       {" and not (request.supersedes and M.supersede.waiter())", ""});
+       {" and not (request.supersedes and M.supersede.other_waiter())", ""});
 
 // A holder is never touched, nor one that was granted the lock and has not claimed it.
 CASE("supersede: a holder is never affected") {
@@ -157,7 +157,8 @@ CASE("supersede: a holder is never affected") {
       "C granted supersede=2; nobody waits; D superseded: C supersede=1");
 }
 MUTANT("an older waiter stays that arrived before the claim",
-       {"if other and (number_of(M.lines.read(other)) or number) < number then replace(other) end",
+       {"if other and (tonumber(M.lines.read(other).supersede) or number) < number then "
+        "replace(other) end",
         ""});
 MUTANT("a newcomer supersedes a holder",
        {"and M.queue.ticket(other) and M.lines.read(other)",
@@ -185,7 +186,7 @@ CASE("supersede: a waiter that rejoins is not newer for that") {
 MUTANT("a waiter that rejoins takes a later position than its own",
        {"request.given_ticket > 0 and request.given_ticket or taken", "taken"});
 MUTANT("a waiter that rejoins counts as the newest",
-       {"older = ticket <= M.queue.ticket(other)", "older = false"});
+       {"is_older = line and ticket <= M.queue.ticket(other)", "is_older = false"});
 
 // As a client does that has been stopped for so long that its end is forgotten.
 void comes_back(Lab& lab, char owner, Ask& ask, const std::string& steps) {
@@ -219,7 +220,7 @@ CASE("supersede: a waiter that was stopped for over a minute does not replace th
   lab.play("B superseded: D", old);
 }
 MUTANT("a waiter with the ticket of a newer one supersedes it",
-       {"older = ticket <= M.queue.ticket(other)", "older = ticket < M.queue.ticket(other)"});
+       {"ticket <= M.queue.ticket(other)", "ticket < M.queue.ticket(other)"});
 MUTANT("a claim without a number is not noted",
        {"if request.supersedes then M.supersede.note_newest(line.token) end\n  memory.keep",
         "memory.keep"});
