@@ -128,7 +128,7 @@ CASE("once: a grant is not claimed if the work is done by then") {
 }
 MUTANT("an owner claims a grant although its work is done",
        {"not (line and line.state ~= 'granted')", "not line"});
-MUTANT("no waiter is admitted in place of an owner whose work is done",
+MUTANT("acquire admits no waiter in place of an owner whose work is done",
        {"end\n  return verdict\n", "end\n  M.admit.exclude(M.queue.head())\n  return verdict\n"});
 MUTANT("a run learns that its work is done while it runs",
        {"not (line and line.state ~= 'granted')", "true"});

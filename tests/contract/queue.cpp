@@ -119,8 +119,8 @@ CASE("if the receiver of a hand-over dies, the next waiter is served") {
   lab.pass(*waiting.look_again);
   lab.granted('C');
 }
-MUTANT("the new head is not woken", {"M.wakes.add(head, 'look')", ""});
-MUTANT("an ended lease is not swept", {"at_start.first_end <= now or", ""});
+MUTANT("the script does not wake the new head", {"M.wakes.add(head, 'look')", ""});
+MUTANT("the script does not sweep an expired lease", {"at_start.first_end <= now or", ""});
 
 // Holder and head die together: the next waiter finds out by itself.
 CASE("if holder and head die, the next waiter is served") {

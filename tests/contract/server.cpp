@@ -118,9 +118,10 @@ CASE("a token is stored with all of its digits") {
   const lock::Token token = lab.granted('A');
   need(lab.cli({"HGET", lab.key("meta"), "grant"}) == std::to_string(token.value), "rounded");
 }
-MUTANT("a token loses digits in its middle", {"'%d%07d'", "'%d%d'"});
-MUTANT("a token is rounded", {"string.format('%d%07d', math.floor(n / 10000000), n % 10000000)",
-                              "string.format('%.14g', n)"});
+MUTANT("the scripts drop zeros in the middle of a token", {"'%d%07d'", "'%d%d'"});
+MUTANT("the scripts round a token",
+       {"string.format('%d%07d', math.floor(n / 10000000), n % 10000000)",
+        "string.format('%.14g', n)"});
 
 CASE("the records of a lock expire 30 days after its last use") {
   lab.play("A granted; A released; 2h pass; B granted; B released");
@@ -140,7 +141,7 @@ MUTANT("the use of a lock does not prolong the life of the memory",
        {"local must_move = needed > memory.expires", "local must_move = memory.expires == 0"});
 MUTANT("the memory expires before the lease",
        {"math.max(now, last_lease, memory.lasts)", "math.max(now, memory.lasts)"});
-MUTANT("a lease that the script stores does not count",
+MUTANT("the expiry ignores a lease that the script stores",
        {"math.max(latest_stored, ", "math.max(0, "});
 
 CASE("the keys live as long as a lease whose script failed half-way") {
@@ -167,7 +168,7 @@ CASE("the keys live as long as the only lease, even if its script failed half-wa
   lab.play("C queued; B holds");
   need(lab.end_of("holders") >= lab.now() + 90 * 86'400'000LL, "the lease expires with its key");
 }
-MUTANT("the lease that the script found does not count",
+MUTANT("the expiry ignores the lease that the script found",
        {"at_start.holders == 1 and at_start.first_end or 0", "0"});
 
 // The wake lists are the only keys that a script computes.
@@ -209,7 +210,7 @@ MUTANT("a holder without a limit shares the lock",
        {" or call('ZCARD', LIMITS) < others then return false end", " then return false end"},
        {"call('ZRANGE', LIMITS, 0, 0, 'WITHSCORES')[2]",
         "call('ZRANGE', LIMITS, 0, 0, 'WITHSCORES')[2] or limit"});
-MUTANT("limits outlive their holders",
+MUTANT("a new holder keeps the limits of holders that were deleted",
        {"if at_start.limits > 0 and count() == (held_until('~closed') and 1 or 0) "
         "then call('DEL', LIMITS) end",
         ""});

@@ -25,7 +25,7 @@ CASE("the smallest limit applies") {
       "A granted slots=3; B granted slots=2; C queued slots=5; B released; "
       "C granted slots=5; D granted slots=3; E queued");
 }
-MUTANT("the limit of the first holder applies", {"math.min(limit, least)", "limit"});
+MUTANT("a newcomer ignores the limits of the holders", {"math.min(limit, least)", "limit"});
 MUTANT("a holder leaves its limit", {"call('ZREM', LIMITS, owner)", ""});
 
 // The grant that the newcomer claims immediately would have ended earlier.
@@ -133,7 +133,7 @@ CASE("a broken lock is held until the nested and the outer run have confirmed") 
 MUTANT("the first run to end under a broken lock frees it",
        {"if ending == 'released' and next(others) then",
         "if ending == 'released' and line.state ~= 'revoked' and next(others) then"});
-MUTANT("the other runs under a broken lock are not woken",
+MUTANT("a release does not wake the other runs under a broken lock",
        {"M.wakes.add(owner, 'revoked')\n  return", "return"});
 
 // The longest --min-hold of all who run under it counts.

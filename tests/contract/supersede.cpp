@@ -71,7 +71,7 @@ CASE("supersede: a grant that is claimed too late is cancelled") {
       "D granted supersede=7 slots=2; D released; E queued; "
       "C superseded: D supersede=5 slots=2; C superseded: D supersede=5 slots=2; E holds");
 }
-MUTANT("a superseded grant is not handed on",
+MUTANT("acquire admits no waiter in place of an owner that was superseded",
        {"if superseded then return superseded end",
         "if superseded then M.admit.exclude(M.queue.head()) return superseded end"});
 MUTANT("an owner claims a superseded grant",
@@ -221,10 +221,10 @@ CASE("supersede: a waiter that was stopped for over a minute does not replace th
 }
 MUTANT("a waiter with the ticket of a newer one supersedes it",
        {"ticket <= M.queue.ticket(other)", "ticket < M.queue.ticket(other)"});
-MUTANT("a claim without a number is not noted",
+MUTANT("acquire does not note a claim without a number",
        {"if request.supersedes then M.supersede.note_newest(line.token) end\n  memory.keep",
         "memory.keep"});
-MUTANT("a grant that needs no claim is not noted",
+MUTANT("acquire does not note a grant that needs no claim",
        {"request.stamp)\n  if request.supersedes then M.supersede.note_newest(line.token) end",
         "request.stamp)"});
 
@@ -281,7 +281,7 @@ CASE("supersede: the latest run is older than no other") {
   loses_its_place(lab, 'C');
   lab.play("1s pass; C queued; C waits", urgent);
 }
-MUTANT("the newest waiter is compared with older ones",
+MUTANT("acquire compares the newest waiter with older ones",
        {"waits.latest == request.owner or waits.claimer == request.owner",
         "waits.claimer == request.owner"});
 
@@ -292,7 +292,8 @@ CASE("supersede: a restored lease supersedes the waiters before it") {
   comes_back(lab, 'B', old, "16s pass; A released; C granted supersede");
   lab.play("data lost; 1s pass; C renewed; B superseded: C", old);
 }
-MUTANT("a restored lease is not noted", {"M.once.note_claim(owner, record, token)", ""});
+MUTANT("a renewal does not note the claim of a restored lease",
+       {"M.once.note_claim(owner, record, token)", ""});
 
 // It had the lock itself, and who waited after it gave up.
 CASE("supersede: a run that was granted the lock is not older than itself") {
@@ -304,7 +305,7 @@ CASE("supersede: a run that was granted the lock is not older than itself") {
   lab.play("C cancelled; 30s pass");
   lab.play("B granted", again);
 }
-MUTANT("an owner that was granted the lock is compared with its own ticket",
+MUTANT("acquire compares an owner that was granted the lock with its own ticket",
        {"waits.latest == request.owner or waits.claimer == request.owner",
         "waits.latest == request.owner"});
 
