@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "lock/store.hpp"
 
@@ -63,11 +64,14 @@ Result<T> finish(Poller& poller, InFlight<T> request, TimePoint deadline, const 
 }
 
 // Whether a failover preserves what `store` has just acknowledged: see LockStore::check_failover().
-inline Status outlasts_failover(LockStore& store, Poller& poller, TimePoint deadline,
-                                Millis patience) {
+// nullopt: the interrupt fired first.
+inline std::optional<Status> outlasts_failover(LockStore& store, Poller& poller, TimePoint deadline,
+                                               Millis patience) {
   auto check = store.check_failover(patience);
   if (!check) return Done{};
-  return finish(poller, std::move(check), deadline, store.server());
+  const PollResult driven = poller.drive(*check, deadline);
+  if (driven == PollResult::interrupted) return std::nullopt;
+  return driven == PollResult::done ? check->take() : no_answer(store.server());
 }
 
 }  // namespace rlock::lock

@@ -165,9 +165,9 @@ std::optional<Result<WaitResult>> WaitLoop::handle_grant(WaitState& state, Grant
                                                          TimePoint sent_at) {
   const TimePoint until = poller_.now() + timing::kAcquireAttempt;
   const Millis patience = timing::failover_check(state.call.ttl);
-  if (auto outlasts = outlasts_failover(store_, poller_, until, patience); !outlasts) {
-    return await_failover(state, std::move(outlasts).error());
-  }
+  auto outlasts = outlasts_failover(store_, poller_, until, patience);
+  if (!outlasts) return cancel_and_return(state, WaitResult(Interrupted{}));
+  if (!*outlasts) return await_failover(state, std::move(*outlasts).error());
   const uint64_t slot = std::max<uint64_t>(granted.slot, state.call.numbered ? 1 : 0);
   // The repeat of a granted request writes nothing that replicas could confirm.
   if (state.call.replicas > 0 && state.lost_reply && !granted.unconfirmed) {

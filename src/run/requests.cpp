@@ -17,6 +17,20 @@ lock::ReleaseReply once_more(lock::ReleaseReply first, const lock::ReleaseReply&
   return first;
 }
 
+// Drives a request on through signals, each of which `interrupt` is asked about. nullopt: it ended
+// the attempts.
+template <class T>
+std::optional<Result<T>> drive_through(lock::Poller& poller, lock::InFlight<T> request,
+                                       TimePoint until, const std::string& server,
+                                       const ReleaseInterrupt& interrupt) {
+  lock::PollResult driven;
+  while ((driven = poller.drive(*request, until)) == lock::PollResult::interrupted) {
+    if (interrupt.ends()) return std::nullopt;
+  }
+  if (driven == lock::PollResult::done) return request->take();
+  return lock::no_answer(server);
+}
+
 }  // namespace
 
 lock::LeaseMonitor::Settings lease_settings(Millis ttl, uint64_t replicas, Millis kill_after,
@@ -68,8 +82,9 @@ Confirmed await_replicas(const Plan& plan, const lock::HeldLock& held_lock, Erro
     if (reply && std::holds_alternative<lock::Renewal>(*reply)) {
       auto outlasts = lock::outlasts_failover(store, poller, poller.now() + timing::kAcquireAttempt,
                                               timing::failover_check(plan.claim.ttl));
-      if (outlasts) return sent_at;
-      unconfirmed = std::move(outlasts).error();
+      if (!outlasts) break;
+      if (*outlasts) return sent_at;
+      unconfirmed = std::move(*outlasts).error();
       unconfirmed.answered = Answered::yes;
       continue;
     }
@@ -125,26 +140,25 @@ Result<lock::ReleaseReply> release_until(lock::LockStore& store, lock::ReleaseCa
     const TimePoint give_up = poller.now() + attempt;
     if (call.once)
       call.once->asked = asked + std::chrono::duration_cast<Millis>(poller.now() - begun);
-    auto request = store.release(call);
-    lock::PollResult driven;
-    while ((driven = poller.drive(*request, std::min(until, give_up))) ==
-           lock::PollResult::interrupted) {
-      if (interrupt.ends()) return stopped;
-    }
-    Result<lock::ReleaseReply> reply = lock::no_answer(store.server());
-    if (driven == lock::PollResult::done) reply = request->take();
-    request.reset();
+    auto released = drive_through(poller, store.release(call), std::min(until, give_up),
+                                  store.server(), interrupt);
+    if (!released) return stopped;
+    Result<lock::ReleaseReply> reply = *std::move(released);
     if (poller.now() >= give_up) attempt *= 2;  // the server may just be slow
     if (reply) {
       // A master that is being replaced may be the only server that knows about the release.
       const TimePoint now = poller.now();
       const auto half = std::chrono::duration_cast<Millis>((until - now) / 2);
-      auto outlasts =
-          lock::outlasts_failover(store, poller, std::max(until, now),
-                                  std::clamp(half, Millis(0), timing::kLongestFailoverCheck));
+      auto check = store.check_failover(std::clamp(half, Millis(0), timing::kLongestFailoverCheck));
+      std::optional<Status> outlasts = Done{};
+      if (check) {
+        outlasts = drive_through(poller, std::move(check), std::max(until, now), store.server(),
+                                 interrupt);
+      }
+      if (!outlasts) return stopped;
       if (!first) first = *reply;
-      if (outlasts) return once_more(std::move(*first), *std::move(reply));
-      reply = std::move(outlasts).error();
+      if (*outlasts) return once_more(std::move(*first), *std::move(reply));
+      reply = std::move(*outlasts).error();
     }
     if (reply.error().retry != Retry::later) return reply;
     // The error of an attempt that `until` cut short explains less than the one before.

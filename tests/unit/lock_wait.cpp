@@ -376,6 +376,21 @@ TEST_CASE("an interrupt during a failover cancels the grant") {
   CHECK(bench.store.cancelled == 1);
 }
 
+TEST_CASE("an interrupt while rlock asks about a failover is no silence of a server") {
+  Bench bench;
+  AcquireCall call{*LockName::parse("job"), Owner::fresh(bench.random)};
+  call.queueing = Queueing::never;
+  bench.answers(Granted{{1}}, 2s);
+  bench.store.failover_checks.emplace_back();  // no answer
+  bench.poller.interrupt_at(bench.start + 2500ms);
+  bench.replies_to_cancel(CancelReply::was_granted);
+  auto result = bench.loop.acquire(call, {});
+  REQUIRE(result);
+  CHECK(std::holds_alternative<Interrupted>(*result));
+  CHECK(bench.watcher.transient_errors == 0);
+  CHECK(bench.store.cancelled == 1);
+}
+
 TEST_CASE("a waiter that may not block polls rarely, but in time for a grant") {
   Bench bench;
   Result<Wake> wake = Wake::woken;
