@@ -330,24 +330,36 @@ class Supervisor {
     if (result_.lost && (result_.lost->reported || !lease.lost)) return;
     // The guard is stopping the command already.
     if (state_.lease_over) {
-      result_.lost = LeaseEnd{lease.lost, lease.last_error, true};
-      return end_for(EndCause::lease, now);
+      return lose({lease.lost, lease.last_error, true}, EndCause::lease, now);
     }
     if (lease.lost) {
-      result_.lost = LeaseEnd{lease.lost, std::nullopt, false};
-      if (!terminates_on_loss()) return emit(EventKind::lost, describe(*result_.lost));
+      const LeaseEnd why{lease.lost, std::nullopt, false};
+      if (!terminates_on_loss()) return lose_and_log(why);
       TimePoint kill_at = others_may_run(*lease.lost) ? now : now + plan_.kill_after;
-      return end_for(EndCause::lease, std::min(kill_at, lease.kill_at));
+      return lose(why, EndCause::lease, std::min(kill_at, lease.kill_at));
     }
+    const LeaseEnd expired{std::nullopt, lease.last_error, false};
     if (!terminates_on_loss()) {
       // A renewal may still succeed later, and the expiry is worth one warning.
-      if (now < lease.deadline) return;
-      result_.lost = LeaseEnd{std::nullopt, lease.last_error, false};
-      return emit(EventKind::lost, describe(*result_.lost));
+      if (now >= lease.deadline) lose_and_log(expired);
+      return;
     }
     if (now < lease.terminate_at) return;
-    result_.lost = LeaseEnd{std::nullopt, lease.last_error, false};
-    end_for(awaits_thread() ? EndCause::no_renewal : EndCause::lease, lease.kill_at);
+    lose(expired, awaits_thread() ? EndCause::no_renewal : EndCause::lease, lease.kill_at);
+  }
+
+  // Stops the command because of its lease. If it is being stopped already, the loss is logged
+  // here; otherwise act() logs it, after the signals.
+  void lose(const LeaseEnd& why, EndCause cause, TimePoint kill_at) {
+    const bool is_second = cause_ && !result_.lost;
+    end_for(cause, kill_at);
+    if (is_second) return lose_and_log(why);
+    result_.lost = why;
+  }
+
+  void lose_and_log(const LeaseEnd& why) {
+    result_.lost = why;
+    emit(EventKind::lost, describe(why));
   }
 
   // Prints a line immediately and then at growing intervals. A renewal stores the text for others.
@@ -452,16 +464,15 @@ class Supervisor {
 
   // Takes over what the guard did by itself, unless that was done before.
   void take_over_from_guard() {
-    if (cause_) return;
-    if (state_.exec_error == SharedState::kTooLate) {
+    if (!cause_ && state_.exec_error == SharedState::kTooLate) {
       result_.lost = LeaseEnd{};
       cause_ = EndCause::lease;
       return;
     }
-    if (!state_.lease_over) return;
+    if (!state_.lease_over || (cause_ && result_.lost)) return;
     SharedLease::View lease = lease_.view();
-    result_.lost = LeaseEnd{lease.lost, lease.last_error, true};
-    emit(EventKind::lost, describe(*result_.lost));
+    lose_and_log({lease.lost, lease.last_error, true});
+    if (cause_) return;
     // Descendants may have exited for which rlock waited.
     const bool by_itself = state_.ended_first && plan_.until == ReleaseAfter::command;
     if (!by_itself) cause_ = EndCause::lease;

@@ -113,6 +113,16 @@ only_events() {
   [ "$(events log)" = "unreachable unlocked exited" ] || fail "$(cat log)"
 }
 
+@test "a lease that is lost while the command is being stopped for another reason is an event" {
+  hold_with 'trap "" TERM; echo >up; read -r _ <&9' twice -t 2h -k 1h --max-run 0.1 --event-log log
+  eventually grep -q '"terminating"' log
+  rlock force-unlock twice --yes
+  eventually grep -q '"lost"' log
+  echo 1<>go
+  ends_with 124 "$holder"
+  [[ $(events log) == "acquired terminating lost exited"* ]] || fail "$(cat log)"
+}
+
 @test "a broken lock, a command over its limit and a command that cannot be executed are events" {
   hold broken --event-log forced
   rlock force-unlock broken --yes
