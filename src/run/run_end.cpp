@@ -30,6 +30,18 @@ constexpr EndRow kEnds[] = {
 
 static_assert(util::rows_in_order<RunCause::error>(kEnds, &EndRow::cause));
 
+constexpr EndCauseRow kEndCauses[] = {
+    // cause, text, run, keeps_end, keeps_lock
+    {EndCause::lease, "lease lost", RunCause::lease_lost, false, false},
+    {EndCause::run_limit, "run limit reached", RunCause::run_limit, false, true},
+    {EndCause::no_renewal, "no renewal thread", RunCause::no_renewal, false, false},
+    {EndCause::no_guard, "no guard", RunCause::no_guard, false, true},
+    {EndCause::cancel, "cancelled", RunCause::command, true, true},
+    {EndCause::died, "the command died of a signal", RunCause::command, true, true},
+};
+
+static_assert(util::rows_in_order<EndCause::died>(kEndCauses, &EndCauseRow::cause));
+
 // The compiler rejects an alternative of lock::Refused or of RunOutcome without a cause.
 struct CauseOfRefusal {
   RunCause operator()(const lock::Busy&) const { return RunCause::busy; }
@@ -54,24 +66,16 @@ struct CauseOf {
 
 RunCause cause_of(const RunEnd& end) {
   if (!end.ended_for) return end.exec_error != 0 ? RunCause::cannot_exec : RunCause::command;
-  switch (*end.ended_for) {
-    case EndCause::lease:
-      return end.started ? RunCause::lease_lost : RunCause::never_started;
-    case EndCause::run_limit:
-      return RunCause::run_limit;
-    case EndCause::no_renewal:
-      return RunCause::no_renewal;
-    case EndCause::no_guard:
-      return RunCause::no_guard;
-    case EndCause::cancel:
-    case EndCause::died:
-      break;
-  }
-  return RunCause::command;
+  const RunCause cause = row_of(*end.ended_for).run;
+  return cause == RunCause::lease_lost && !end.started ? RunCause::never_started : cause;
 }
 
 RunCause cause_of(const RunOutcome& outcome) {
   return std::visit(CauseOf{}, outcome);
+}
+
+const EndCauseRow& row_of(EndCause cause) {
+  return kEndCauses[static_cast<size_t>(cause)];
 }
 
 const EndRow& row_of(RunCause cause) {

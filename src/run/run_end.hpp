@@ -11,7 +11,8 @@
 #include "lock/store.hpp"
 #include "lock/wait.hpp"
 
-// How a run ends. Each cause has a row in one table, kEnds in run_end.cpp.
+// How a run ends. Each cause has a row in a table of run_end.cpp: kEnds, and kEndCauses for what
+// rlock ends.
 namespace rlock::run {
 
 // How the command ended by itself.
@@ -33,10 +34,43 @@ struct LeaseEnd {
   Millis survives{0};  // the longest outage that such a lease survives; 0: it was not renewed
 };
 
+// Why a run ends.
+enum class RunCause {
+  command,  // the command exited by itself, with or without its lease
+  lease_lost,
+  never_started,  // the lease expired before the start
+  run_limit,
+  cannot_exec,
+  no_renewal,
+  no_guard,
+  busy,
+  timed_out,
+  removed,
+  done,
+  failures,
+  superseded,
+  upgrade,
+  signal,
+  unreachable,
+  error,
+};
+
 // Why rlock stops a command. cancel: after a request to stop, the command has exited and left
 // processes behind, or --stop-after has expired. died: the command died of a signal and left
 // processes behind.
 enum class EndCause { lease, run_limit, no_renewal, no_guard, cancel, died };
+
+// What follows from each of these causes.
+struct EndCauseRow {
+  EndCause cause;
+  std::string_view text;  // in the event log
+  RunCause run;           // of the run, if the command was started
+  // Whether the run ends as the command did, because rlock stops only processes that the command
+  // did not leave on purpose.
+  bool keeps_end;
+  bool keeps_lock;  // for processes that rlock cannot stop, if it can renew the lease
+};
+const EndCauseRow& row_of(EndCause cause);
 
 // Whether a success was recorded [plan.claim.once].
 enum class Recording {
@@ -60,7 +94,7 @@ struct RunEnd {
   CommandEnd end{};      // of the command's process, even if its exec failed
   bool started = false;  // whether the process ran the command
   int exec_error = 0;    // errno if the command could not be executed
-  // Neither cancel nor died, which keep the command's own exit.
+  // No cause that keeps the command's own exit.
   std::optional<EndCause> ended_for{};
   std::optional<LeaseEnd> lost{};        // even if the loss did not stop the command
   std::optional<Error> error{};          // with no_renewal and no_guard
@@ -82,27 +116,6 @@ struct WaitSignaled {
 // wider mode, so waiting for it would never end.
 using RunOutcome =
     std::variant<RunEnd, lock::Refused, lock::TimedOut, lock::Upgrade, WaitSignaled, Error>;
-
-// Why a run ends.
-enum class RunCause {
-  command,  // the command exited by itself, with or without its lease
-  lease_lost,
-  never_started,  // the lease expired before the start
-  run_limit,
-  cannot_exec,
-  no_renewal,
-  no_guard,
-  busy,
-  timed_out,
-  removed,
-  done,
-  failures,
-  superseded,
-  upgrade,
-  signal,
-  unreachable,
-  error,
-};
 
 // notice: not printed with -q.
 enum class Severity { silent, notice, error };

@@ -20,22 +20,16 @@ bool gives_up(Stage stage, const Look& look) {
 
 }  // namespace
 
-bool keeps_end(EndCause cause) {
-  return cause == EndCause::cancel || cause == EndCause::died;
-}
-
 bool is_over(Stage stage) {
   return stage >= Stage::ended;
 }
 
-bool stuck(CommandPhase phase) {
+bool has_survivors(CommandPhase phase) {
   return phase == CommandPhase::stuck || phase == CommandPhase::refused;
 }
 
 bool keeps_lock(const Look& look) {
-  if (!look.renewable) return false;
-  return !look.cause || *look.cause == EndCause::run_limit || *look.cause == EndCause::no_guard ||
-         keeps_end(*look.cause);
+  return look.renewable && (!look.cause || row_of(*look.cause).keeps_lock);
 }
 
 Stage next(Stage stage, const Look& look) {

@@ -9,10 +9,6 @@
 // The stages of a command and the rules for moving between them: pure functions, tested by a table.
 namespace rlock::run {
 
-// Whether the run ends as the command did, because rlock stops only processes that the command did
-// not leave on purpose.
-bool keeps_end(EndCause cause);
-
 // The stage of the command and of all processes that have to end with it.
 enum class Stage {
   running,      // rlock does not stop it so far
@@ -41,8 +37,8 @@ struct Look {
   bool dismissed = false;  // a second TERM or INT came while some could not be stopped
 };
 
-// Whether rlock cannot signal some of the command's processes.
-bool stuck(CommandPhase phase);
+// Whether there are processes of the command that rlock cannot stop.
+bool has_survivors(CommandPhase phase);
 
 // Whether rlock keeps the lock because of processes that it cannot stop.
 bool keeps_lock(const Look& look);

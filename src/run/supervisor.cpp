@@ -35,12 +35,6 @@ std::string describe(const LeaseEnd& end) {
   return "the lease expired";
 }
 
-std::string_view to_string(EndCause cause) {
-  return util::to_string<EndCause::died>(
-      cause, {"lease lost", "run limit reached", "no renewal thread", "no guard", "cancelled",
-              "the command died of a signal"});
-}
-
 std::string describe(const CommandEnd& end) {
   const auto* exited = std::get_if<Exited>(&end);
   return exited != nullptr ? util::format("exit {}", exited->code)
@@ -146,10 +140,10 @@ class Supervisor {
     if (killed) guard_->end();
     if (killed) killed_at_ = BootClock::now();
     if (is_over(stage_) || !cause_) return;
-    if (killed) emit(EventKind::killed, to_string(*cause_));
+    if (killed) emit(EventKind::killed, row_of(*cause_).text);
     const bool for_lease = *cause_ == EndCause::lease || *cause_ == EndCause::no_renewal;
     if (begins && for_lease) emit(EventKind::lost, describe(*result_.lost));
-    if (!killed) emit(EventKind::terminating, to_string(*cause_));
+    if (!killed) emit(EventKind::terminating, row_of(*cause_).text);
   }
 
   // The command has exited and left processes: daemons, or workers that must be gone before the
@@ -249,12 +243,12 @@ class Supervisor {
 
   // Returns true if this request to stop is no longer meant for the command.
   bool insists(int number) {
-    if (stuck(state_.phase)) {
+    if (has_survivors(state_.phase)) {
       if (number != SIGTERM && number != SIGINT) return false;
       dismissed_by_ = number;
       return true;
     }
-    if (!cause_ || !keeps_end(*cause_)) return false;
+    if (!cause_ || !row_of(*cause_).keeps_end) return false;
     kill_at_ = TimePoint::min();
     return true;
   }
@@ -322,7 +316,7 @@ class Supervisor {
 
   bool waits_for_survivors() const {
     const CommandPhase phase = state_.phase;
-    return stuck(phase) && keeps_lock(look(phase, BootClock::now()));
+    return has_survivors(phase) && keeps_lock(look(phase, BootClock::now()));
   }
 
   void check_lease(TimePoint now) {
@@ -378,7 +372,7 @@ class Supervisor {
   void report_unheeded() {
     const Millis after = std::max(plan_.kill_after, timing::kUnheededAfter);
     unheeded_at_ = TimePoint::max();
-    if (cause_ || stuck(state_.phase)) return;
+    if (cause_ || has_survivors(state_.phase)) return;
     const bool ended = state_.command_ended();
     const pid_t command = ended ? 0 : guard_->command();
     // A nested rlock reports for itself.
@@ -445,7 +439,7 @@ class Supervisor {
     // A contained shell cannot give the terminal back: rlock's group is outside its namespace.
     if (stopped || is_contained()) terminal_.take_back(guard_->command());
     if (stopped) terminal_.restore_modes();
-    if (cause_ && !keeps_end(*cause_)) result_.ended_for = cause_;
+    if (cause_ && !row_of(*cause_).keeps_end) result_.ended_for = cause_;
     result_.left_nothing = is_contained() || (cause_ && state_.exempted.size() == 0);
     if (state_.exempted.size() > 0) context_.observer.on(Exempted{describe(state_.exempted)});
     const bool gave_up = stage_ == Stage::gave_up;
