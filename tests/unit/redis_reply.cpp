@@ -250,6 +250,43 @@ TEST_CASE("an error reply says its cause") {
   }
 }
 
+TEST_CASE("names that look like codes of errors do not change what an error reply means") {
+  using rlock::Cause;
+  using rlock::ErrorKind;
+  struct Row {
+    const char* reply;
+    ErrorKind kind;
+    Cause cause;
+  };
+  const Row rows[] = {
+      // names of locks and values
+      {"ERR unknown command 'EVALSHA', with args beginning with: 'f0' '9' 'rlock:{NOPERM-x}:who' ",
+       ErrorKind::config, Cause::other},
+      {"ERR unknown command 'ZADD', with args beginning with: 'rlock:{READONLY-x}:queue' 'OOM 1' ",
+       ErrorKind::config, Cause::missing_command},
+      {"ERR odd, with args beginning with: 'WRONGTYPE' 'LOADING ' 'BUSY ' 'max number of clients'",
+       ErrorKind::unavailable, Cause::other},
+      // names of users
+      {"NOPERM User WRONGTYPE has no permissions to run the 'zadd' command", ErrorKind::denied,
+       Cause::command_denied},
+      {"NOPERM User READONLY has no permissions to access the 'rlock:{OOM }:who' key",
+       ErrorKind::denied, Cause::keys_denied},
+      {"ERR ACL failure in script: User LOADING has no permissions to run the 'zadd' command",
+       ErrorKind::denied, Cause::command_denied},
+      {"OOM NOPERM", ErrorKind::unavailable, Cause::out_of_memory},
+      // Redis 6 quotes what failed in a script.
+      {"ERR Error running script (call to f_0): @user_script:7: -READONLY You can't write",
+       ErrorKind::unavailable, Cause::read_only},
+      {"ERR Error running script (call to f_0): @user_script:7: WRONGTYPE Operation against a key",
+       ErrorKind::wrong_type, Cause::other}};
+  for (const Row& row : rows) {
+    CAPTURE(row.reply);
+    const rlock::Error error = rlock::redis::decode_error(row.reply);
+    CHECK(error.kind == row.kind);
+    CHECK(error.cause == row.cause);
+  }
+}
+
 TEST_CASE("numbers that a server gives as text are read whole, and cursors are any text") {
   const auto token_of = [](const std::string& number) {
     ReplyReader reader;

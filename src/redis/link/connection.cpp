@@ -82,8 +82,8 @@ Error not_ready(const Endpoint& server, std::string_view why, Cause cause = Caus
 
 // Errors with which a server may answer any first command.
 std::optional<Error> connection_refusal(std::string_view text, const Server& server) {
-  // "unauthenticated" is the answer to a command of more than ten words before AUTH.
-  if (text.starts_with("NOAUTH") || has(text, "unauthenticated")) {
+  // The second is the answer to a command of more than ten words before AUTH.
+  if (text.starts_with("NOAUTH") || has(text, "Protocol error: unauthenticated")) {
     return denied(server,
                   "it requires a password (NOAUTH): use RLOCK_PASSWORD_FILE, or for a Sentinel "
                   "sentinel_password in the URL");
@@ -166,7 +166,7 @@ std::optional<Error> check_answer(HandshakeStep step, const redisReply& reply,
   const bool required =
       step == HandshakeStep::auth || step == HandshakeStep::select || step == HandshakeStep::uptime;
   if (!required) return std::nullopt;
-  if (starting_up(text)) return not_ready(server, code_of(text), cause_of(text));
+  if (starting_up(text)) return not_ready(server, code_of(text), decode_error(text).cause);
   if (const auto outage = proxy_outage(text); !outage.empty()) return not_ready(server, outage);
   return step == HandshakeStep::auth ? auth_refused(text, server) : select_refused(text, server);
 }

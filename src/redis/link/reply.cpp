@@ -131,38 +131,11 @@ std::string_view quoted_word(std::string_view text) {
   return to == text.npos ? std::string_view() : text.substr(from + 1, to - from - 1);
 }
 
-struct KnownError {
-  std::string_view part;  // of the server's text, in lower case
-  std::string_view advice;
-  Cause cause = Cause::other;
-};
-
 constexpr std::string_view kMissingCommand =
     "the server lacks a command that rlock needs; enable it or use another server";
 
-// Errors of a server, or of a proxy in front of it, that cannot be used: another try or another
-// user does not help.
-constexpr KnownError kUnsupported[] = {
-    {"could not find scripting engine",
-     "the server cannot run Lua scripts, which rlock needs: load its Lua module (Valkey: "
-     "loadmodule, package valkey-lua), or use another server"},
-    {"lua scripting support disabled",
-     "the server cannot run Lua scripts, which rlock needs: start it with Lua (Garnet: --lua and "
-     "--lua-transaction-mode), or use another server"},
-    {"bad lua script for redis cluster",
-     "the proxy rejects rlock's scripts: turn its script check off (script_check_enable 0), or "
-     "connect without the proxy"},
-    {"command called from", kMissingCommand, Cause::missing_command},
-    // A store adds which URL to use instead.
-    {"cluster support disabled", "the server is no node of a cluster", Cause::other_kind},
-};
-
-Error config_error(std::string text, Cause cause) {
-  return {ErrorKind::config, std::move(text), Retry::never, Answered::no, cause};
-}
-
 Error missing_command(std::string text) {
-  return config_error(std::move(text), Cause::missing_command);
+  return {ErrorKind::config, std::move(text), Retry::never, Answered::no, Cause::missing_command};
 }
 
 // EVAL and EVALSHA are not reported as missing_command, because the text says what to do instead of
@@ -185,58 +158,101 @@ Error unknown_command(std::string_view command) {
                          ": enable it (check rename-command and any proxy), or use another server");
 }
 
-// Causes by a part of the server's text.
-constexpr std::pair<std::string_view, Cause> kCauses[] = {
-    {"NOPERM", Cause::command_denied},
-    {"user executing the script", Cause::command_denied},
-    {"ACL failure in script", Cause::command_denied},
-    {"max number of clients", Cause::too_many_clients},
-    {"OOM ", Cause::out_of_memory},
-    {"MISCONF ", Cause::cannot_save},
-    {"LOADING ", Cause::loading},
-    {"READONLY ", Cause::read_only},
-    {"BUSY ", Cause::busy_script}};
+struct KnownError {
+  std::string_view word;  // the code of a reply, or a part of its text in lower case
+  ErrorKind kind;
+  Cause cause = Cause::other;
+  Retry retry = Retry::never;
+  std::string_view advice{};  // instead of the server's text, which comes without it
+};
 
-Error decode_kind(std::string_view text) {
-  constexpr size_t kLongest = 300;  // genuine texts are shorter, and the message is one line
-  std::string shown(without_arguments(without_script_position(text)).substr(0, kLongest));
-  if (shown.ends_with('.')) shown.pop_back();  // a message continues after it
-  if (contains(text, "WRONGTYPE")) {
-    return {ErrorKind::wrong_type, "a key of this lock is used for something else: " + shown};
+// By the code of the reply, its first word. The texts of these errors may quote names of users,
+// keys and commands, so nothing but the code says what they mean.
+constexpr KnownError kCodes[] = {
+    {"NOAUTH", ErrorKind::denied},
+    {"NOPERM", ErrorKind::denied, Cause::command_denied},
+    {"WRONGPASS", ErrorKind::denied},
+    {"WRONGTYPE", ErrorKind::wrong_type},
+    {"MOVED", ErrorKind::config, Cause::other_node, Retry::never,
+     "the server is a node of a cluster"},
+    {"ASK", ErrorKind::config, Cause::other_node, Retry::never,
+     "the server is a node of a cluster"},
+    {"OOM", ErrorKind::unavailable, Cause::out_of_memory, Retry::later},
+    {"MISCONF", ErrorKind::unavailable, Cause::cannot_save, Retry::later},
+    {"LOADING", ErrorKind::unavailable, Cause::loading, Retry::later},
+    {"READONLY", ErrorKind::unavailable, Cause::read_only, Retry::later},
+    {"BUSY", ErrorKind::unavailable, Cause::busy_script, Retry::later},
+    {"MASTERDOWN", ErrorKind::unavailable, Cause::other, Retry::later},
+    {"CLUSTERDOWN", ErrorKind::unavailable, Cause::other, Retry::later},
+    {"TRYAGAIN", ErrorKind::unavailable, Cause::other, Retry::later},
+    {"UNBLOCKED", ErrorKind::unavailable, Cause::other, Retry::later},
+    {"NOREPLICAS", ErrorKind::unavailable, Cause::other, Retry::later},
+};
+
+// By the text of a reply whose code says nothing (ERR), or that has none because it comes from a
+// proxy. Denials quote names, so they come first.
+constexpr KnownError kTexts[] = {
+    {"user executing the script", ErrorKind::denied, Cause::command_denied},
+    {"acl failure in script", ErrorKind::denied, Cause::command_denied},
+    {"protocol error: unauthenticated", ErrorKind::denied},
+    {"wrongtype operation", ErrorKind::wrong_type},
+    // A server, or a proxy in front of it, that cannot be used: another try or another user does
+    // not help.
+    {"could not find scripting engine", ErrorKind::config, Cause::other, Retry::never,
+     "the server cannot run Lua scripts, which rlock needs: load its Lua module (Valkey: "
+     "loadmodule, package valkey-lua), or use another server"},
+    {"lua scripting support disabled", ErrorKind::config, Cause::other, Retry::never,
+     "the server cannot run Lua scripts, which rlock needs: start it with Lua (Garnet: --lua and "
+     "--lua-transaction-mode), or use another server"},
+    {"bad lua script for redis cluster", ErrorKind::config, Cause::other, Retry::never,
+     "the proxy rejects rlock's scripts: turn its script check off (script_check_enable 0), or "
+     "connect without the proxy"},
+    {"command called from", ErrorKind::config, Cause::missing_command, Retry::never,
+     kMissingCommand},
+    // A store adds which URL to use instead.
+    {"cluster support disabled", ErrorKind::config, Cause::other_kind, Retry::never,
+     "the server is no node of a cluster"},
+    {"max number of clients", ErrorKind::unavailable, Cause::too_many_clients, Retry::later},
+};
+
+// The code and the text of an error in a script, which Redis 6 quotes after a place:
+// `ERR Error running script (call to f_SHA1): @user_script:1: WRONGTYPE Operation against …`
+std::string_view without_script(std::string_view text) {
+  constexpr std::string_view kPlace = "user_script:";
+  if (!text.starts_with("ERR Error ")) return text;
+  const size_t place = text.rfind(kPlace);
+  const size_t end = place == text.npos ? place : text.find(": ", place);
+  if (end == text.npos) return text;
+  text.remove_prefix(end + 2);
+  if (text.starts_with('-')) text.remove_prefix(1);
+  return text;
+}
+
+const KnownError* known_error(std::string_view text) {
+  const std::string_view code = error_code(text);
+  for (const KnownError& known : kCodes) {
+    if (code == known.word) return &known;
   }
-  if (contains(text, "permissions to access database")) {
-    return {ErrorKind::denied,
-            shown + ": allow this database in the user's ACL rule (db=), or use another one"};
+  const std::string lower = util::lower_case(without_arguments(text));
+  for (const KnownError& known : kTexts) {
+    if (contains(lower, known.word)) return &known;
   }
-  for (std::string_view part : {"NOAUTH", "NOPERM", "WRONGPASS", "unauthenticated",
-                                "user executing the script", "ACL failure in script"}) {
-    if (contains(text, part)) return {ErrorKind::denied, shown};
+  return nullptr;
+}
+
+Error decode_known(const KnownError& known, std::string_view text, std::string shown) {
+  if (!known.advice.empty()) shown = known.advice;
+  Error error{known.kind, std::move(shown), known.retry, Answered::no, known.cause};
+  if (known.kind == ErrorKind::wrong_type) {
+    error.text = "a key of this lock is used for something else: " + error.text;
+  } else if (known.cause == Cause::command_denied) {
+    if (contains(text, "permissions to access database")) {
+      error.text += ": allow this database in the user's ACL rule (db=), or use another one";
+    } else if (contains(text, "permissions to access") && contains(text, "key")) {
+      error.cause = Cause::keys_denied;
+    }
   }
-  if (text.starts_with("MOVED ") || text.starts_with("ASK ")) {
-    return config_error("the server is a node of a cluster", Cause::other_node);
-  }
-  const std::string lower = util::lower_case(shown);
-  for (const KnownError& known : kUnsupported) {
-    if (!contains(lower, known.part)) continue;
-    return config_error(std::string(known.advice), known.cause);
-  }
-  // The text comes from acl.lua.
-  constexpr std::string_view kHasNo = "this server has no command";
-  if (size_t at = shown.find(kHasNo); at != shown.npos) {
-    return missing_command(std::string(kMissingCommand) + ":" + shown.substr(at + kHasNo.size()));
-  }
-  // `Unknown sentinel subcommand` comes from Redis 6.
-  for (std::string_view part :
-       {"unknown command", "unknown subcommand", "unknown sentinel subcommand"}) {
-    if (contains(lower, part)) return unknown_command(quoted_word(shown));
-  }
-  if (!proxy_outage(text).empty()) return {ErrorKind::unavailable, shown, Retry::later};
-  for (std::string_view part :
-       {"LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "UNBLOCKED", "READONLY",
-        "NOREPLICAS", "OOM ", "MISCONF ", "max number of clients"}) {
-    if (contains(text, part)) return {ErrorKind::unavailable, shown, Retry::later};
-  }
-  return {ErrorKind::unavailable, shown};
+  return error;
 }
 
 }  // namespace
@@ -249,13 +265,9 @@ std::string_view proxy_outage(std::string_view text) {
   return {};
 }
 
-Cause cause_of(std::string_view text) {
-  if (text.starts_with("MOVED ") || text.starts_with("ASK ")) return Cause::other_node;
-  if (contains(text, "permissions to access") && contains(text, "key")) return Cause::keys_denied;
-  for (const auto& [part, cause] : kCauses) {
-    if (contains(text, part)) return cause;
-  }
-  return Cause::other;
+std::string_view error_code(std::string_view text) {
+  text = without_script(text);
+  return text.substr(0, text.find(' '));
 }
 
 Millis bounded_span(int64_t millis) {
@@ -264,9 +276,25 @@ Millis bounded_span(int64_t millis) {
 }
 
 Error decode_error(std::string_view text) {
-  Error error = decode_kind(text);
-  if (error.cause == Cause::other) error.cause = cause_of(text);
-  return error;
+  constexpr size_t kLongest = 300;  // genuine texts are shorter, and the message is one line
+  std::string shown(without_arguments(without_script_position(text)).substr(0, kLongest));
+  if (shown.ends_with('.')) shown.pop_back();  // a message continues after it
+  if (const KnownError* known = known_error(text)) {
+    return decode_known(*known, text, std::move(shown));
+  }
+  // The text comes from acl.lua.
+  constexpr std::string_view kHasNo = "this server has no command";
+  if (size_t at = shown.find(kHasNo); at != shown.npos) {
+    return missing_command(std::string(kMissingCommand) + ":" + shown.substr(at + kHasNo.size()));
+  }
+  // `Unknown sentinel subcommand` comes from Redis 6.
+  const std::string lower = util::lower_case(shown);
+  for (std::string_view part :
+       {"unknown command", "unknown subcommand", "unknown sentinel subcommand"}) {
+    if (contains(lower, part)) return unknown_command(quoted_word(shown));
+  }
+  const Retry retry = proxy_outage(shown).empty() ? Retry::never : Retry::later;
+  return {ErrorKind::unavailable, std::move(shown), retry};
 }
 
 }  // namespace rlock::redis

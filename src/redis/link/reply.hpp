@@ -85,7 +85,7 @@ Error decode_error(std::string_view text);
 // there is none.
 std::string_view proxy_outage(std::string_view text);
 
-// The cause behind the text of an error reply.
-Cause cause_of(std::string_view text);
+// The first word of an error reply, such as `NOPERM`, even if a script of Redis 6 failed with it.
+std::string_view error_code(std::string_view text);
 
 }  // namespace rlock::redis

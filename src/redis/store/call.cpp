@@ -89,10 +89,8 @@ bool is_noscript(const redisReply& reply) {
 
 bool is_demoted(const redisReply& reply) {
   if (!is_error(reply)) return false;
-  for (std::string_view part : {"READONLY", "UNBLOCKED", "MASTERDOWN"}) {
-    if (text_of(reply).find(part) != std::string_view::npos) return true;
-  }
-  return false;
+  const std::string_view code = error_code(text_of(reply));
+  return code == "READONLY" || code == "UNBLOCKED" || code == "MASTERDOWN";
 }
 
 bool has_wakes(const redisReply& reply) {
