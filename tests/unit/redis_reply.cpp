@@ -369,3 +369,21 @@ TEST_CASE("times that a server makes up have differences that do not overflow") 
   CHECK(seen->last_success->took.count() == seen->last_success->at.ms - seen->now.ms);
   CHECK(seen->last_success->took.count() > 0);
 }
+
+TEST_CASE("a note in the history that is not percent-encoded is shown as it is") {
+  const auto note_of = [](const std::string& note) {
+    ReplyReader reader;
+    const std::string bytes =
+        "*3\r\n$7\r\nhistory\r\n$4\r\nrows\r\n*1\r\n*4\r\n$4\r\nkind\r\n$3\r\nrun\r\n$"
+        "4\r\nnote\r\n$" +
+        std::to_string(note.size()) + "\r\n" + note + "\r\n";
+    reader.feed(bytes.data(), bytes.size());
+    auto reply = reader.next();
+    auto rows = rlock::redis::decode_history(**reply);
+    REQUIRE(rows);
+    return std::get<rlock::lock::Run>(rows->at(0)).note;
+  };
+  CHECK(note_of("by%20alice") == "by alice");
+  CHECK(note_of("50%20off%") == "50%20off%");
+  CHECK(note_of("%zz") == "%zz");
+}

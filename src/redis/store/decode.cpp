@@ -236,8 +236,10 @@ std::optional<lock::HistoryRow> history_row_of(Item item) {
                 string_of(item["how"]),
                 string_of(item["result"])};
   run.renewed = time_of(item["renewed"]);
-  // The script quotes blanks, bars and other signs of its form.
-  run.note = util::percent_decoded(item["note"].text()).value_or("");
+  // The script quotes blanks, bars and other signs of its form. A text that it has not written is
+  // shown as it is.
+  const std::string note = string_of(item["note"]);
+  run.note = util::percent_decoded(note).value_or(note);
   run.record = item["record"].text();
   return run;
 }
