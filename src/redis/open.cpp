@@ -45,6 +45,7 @@ constexpr Millis kLongestTry{10'000};
 Server reachable(const OpenOptions& options, Server server, SharedTls tls) {
   server.tls = std::move(tls);
   server.connect_timeout = std::min(options.connect_timeout, kLongestTry);
+  server.is_longest_try = options.connect_timeout > kLongestTry;
   server.addresses = std::make_shared<AddressMemory>();
   server.admission = std::make_shared<Admission>();
   return server;
@@ -79,6 +80,7 @@ struct ToTarget {
     TRY(auto server, local_server(url.folder, options.local_start));
     Server local = reachable(options, std::move(server), nullptr);
     local.connect_timeout = options.connect_timeout;  // to start it again may take all of that
+    local.is_longest_try = false;
     return ServerTarget(std::move(local));
   }
 };

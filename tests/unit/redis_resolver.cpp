@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <memory>
@@ -89,4 +91,32 @@ TEST_CASE("a look-up may be abandoned") {
 TEST_CASE("a path too long for a socket has no address") {
   CHECK(unix_address(std::string(107, 'x')));
   CHECK_FALSE(unix_address(std::string(108, 'x')));
+}
+
+TEST_CASE("a try that ends before --connect-timeout does not name it as the limit") {
+  Server server;
+  server.path = "./full." + std::to_string(getpid());
+  server.connect_timeout = std::chrono::seconds(10);
+  std::string text = "timed out after 10s (--connect-timeout)";
+  SUBCASE("it is the limit") {}
+  SUBCASE("it is longer") {
+    server.is_longest_try = true;
+    text = "timed out after 10s (the limit of one try)";
+  }
+  const auto address = unix_address(server.path);
+  REQUIRE(address);
+  const auto* raw = reinterpret_cast<const sockaddr*>(&address->storage);
+  const rlock::util::Fd listener(socket(AF_UNIX, SOCK_STREAM, 0));
+  const rlock::util::Fd first(socket(AF_UNIX, SOCK_STREAM, 0));
+  REQUIRE(bind(listener.get(), raw, address->length) == 0);
+  REQUIRE(listen(listener.get(), 0) == 0);
+  REQUIRE(connect(first.get(), raw, address->length) == 0);  // its backlog is full
+  Dialer dialer(server);
+  const auto begin = rlock::BootClock::now();
+  dialer.start(begin, begin + server.connect_timeout);
+  REQUIRE(dialer.advance(begin + server.connect_timeout));
+  const auto taken = dialer.take();
+  unlink(server.path.c_str());
+  REQUIRE_FALSE(taken);
+  CHECK(taken.error().text.ends_with(text));
 }

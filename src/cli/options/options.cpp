@@ -448,7 +448,8 @@ constexpr OptionRow kOptions[] = {
              "report: distant server, slow name lookup",
              {.fallback = "2s", .in_file = true, .least = 1}),
      "time limit to reach one server: DNS, connect, TLS and login",
-     "Use a longer time for distant servers. With -n, and for the commands that show or change "
+     "Use a longer time for distant servers; one try takes at most 10 s of it. With -n, and for "
+     "the commands that show or change "
      "locks, it is also how long rlock tries to reach the server before it exits with 69. A run "
      "that waits tries again and again until --wait expires."},
     {general(Opt::replicas, "replicas", "N", "report: failover forgot a lock",

@@ -339,8 +339,7 @@ void Dialer::check_lookups(TimePoint now) {
     return fail(first_failure_);
   }
   if (now < deadline_) return;
-  fail(util::format("timed out after {} (--connect-timeout) looking up the host name",
-                    util::format_duration(server_->connect_timeout)));
+  fail(timeout_text() + " looking up the host name");
 }
 
 void Dialer::try_next(TimePoint now) {
@@ -400,6 +399,11 @@ void Dialer::check_attempt(TimePoint now) {
   try_next(now);
 }
 
+std::string Dialer::timeout_text() const {
+  return util::format("timed out after {}{}", util::format_duration(server_->connect_timeout),
+                      server_->is_longest_try ? " (the limit of one try)" : " (--connect-timeout)");
+}
+
 bool Dialer::advance(TimePoint now) {
   if (phase_ == DialPhase::looking_up) check_lookups(now);
   if (phase_ == DialPhase::backlog_full && now >= attempt_deadline_ && now < deadline_)
@@ -407,8 +411,7 @@ bool Dialer::advance(TimePoint now) {
   if (phase_ == DialPhase::connecting) check_attempt(now);
   bool waiting = phase_ == DialPhase::connecting || phase_ == DialPhase::backlog_full;
   if (waiting && now >= deadline_) {
-    fail(util::format("timed out after {} (--connect-timeout)",
-                      util::format_duration(server_->connect_timeout)));
+    fail(timeout_text());
   }
   return phase_ == DialPhase::ended;
 }

@@ -146,6 +146,7 @@ class Dialer {
   void try_next(TimePoint now);
   void check_attempt(TimePoint now);
   void note_failure(int error);
+  std::string timeout_text() const;
   void fail(const std::string& why);
   void fail(Error why);
   std::optional<Address> remembered() const;

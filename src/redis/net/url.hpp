@@ -66,6 +66,7 @@ struct Policy {
 // A server, and how to connect to it.
 struct Server : Endpoint, Login, Policy {
   Millis connect_timeout{2000};
+  bool is_longest_try = false;     // connect_timeout is less than --connect-timeout
   std::shared_ptr<const Tls> tls;  // null: plain, or not opened yet
   // Shared by the copies, so that a further connection works even if the name server is silent; may
   // be null.
