@@ -428,6 +428,25 @@ breaks() {
   [[ $output == *"free"* ]] || fail "$output"
 }
 
+# bats test_tags=one_program
+@test "force-unlock --all that fails half-way reports what it broke, and that the rest was not" {
+  for _ in {1..501}; do rlock acquire many -s --ttl 10m >/dev/null; done
+  start picky_server.py "$here/all" "$SERVER/s" all.log
+  eventually test -S all
+  rlock acquire one --ttl 10m >/dev/null
+  rlock force-unlock -u "unix://$here/all" one --yes -q
+  local force
+  force=$(awk '$2 == "EVALSHA" { last = $3 } END { print toupper(last) }' all.log)
+  start picky_server.py "$here/half" "$SERVER/s" half.log "EVALSHA $force@2=-NOPERM this user may not"
+  eventually test -S half
+  run -77 --separate-stderr rlock force-unlock -u "unix://$here/half" many --all --yes --json
+  [ "$(jq -c '[(.broken | length), (.error | contains("500 of 501 holders were broken"))]' <<<"$output")" = "[500,true]" ] ||
+    fail "$output"
+  [[ $stderr == "rlock: "*NOPERM*"500 of 501 holders were broken before"*"run the same command again"* ]] || fail "$stderr"
+  run -0 rlock force-unlock many --all --yes
+  [ "$(grep -c '  was ' <<<"$output")" -eq 1 ] || fail "$output"
+}
+
 @test "the commands report a name that had no holder for 30 days, and suggest a similar name" {
   rlock run shop/nightly -- true
   local command

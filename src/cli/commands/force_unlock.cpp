@@ -212,20 +212,38 @@ Result<lock::ForceReply> force_together(const ForceSettings& settings,
       session.server() + ": too many expired waiters to clean up; run the same command again"};
 }
 
-// Returns the broken holders; if none was broken, why. Breaks some hundreds in one step, because
-// the reply to many would be refused for its size.
-Result<lock::ForceReply> force(const ForceSettings& settings,
-                               const std::vector<lock::Holder>& shown, Session& session) {
+// The broken holders; if none was broken, why.
+struct Outcome {
+  lock::ForceReply reply;
+  std::optional<Error> error{};  // why only some were broken
+};
+
+Error incomplete(Error error, size_t broken, size_t shown) {
+  error.text += util::format(
+      "; {} of {} holders were broken before, and the others may still hold the lock: run the same "
+      "command again for them",
+      broken, shown);
+  return error;
+}
+
+// Breaks some hundreds in one step, because the reply to many would be refused for its size.
+Result<Outcome> force(const ForceSettings& settings, const std::vector<lock::Holder>& shown,
+                      Session& session) {
   constexpr std::ptrdiff_t kAtOnce = 500;
   lock::Forced all;
   lock::ForceReply why_none = lock::NotHeld{};
   for (auto from = shown.begin(); from != shown.end();) {
     const auto to = from + std::min(kAtOnce, shown.end() - from);
-    TRY(auto reply, force_together(settings, {from, to}, session));
+    auto reply = force_together(settings, {from, to}, session);
+    if (!reply && all.broken.empty()) return std::move(reply).error();
+    if (!reply) {
+      Error error = incomplete(std::move(reply).error(), all.broken.size(), shown.size());
+      return Outcome{std::move(all), std::move(error)};
+    }
     from = to;
-    auto* forced = std::get_if<lock::Forced>(&reply);
+    auto* forced = std::get_if<lock::Forced>(&*reply);
     if (forced == nullptr) {
-      why_none = std::move(reply);
+      why_none = *std::move(reply);
       continue;
     }
     std::move(forced->broken.begin(), forced->broken.end(), std::back_inserter(all.broken));
@@ -233,7 +251,7 @@ Result<lock::ForceReply> force(const ForceSettings& settings,
               std::back_inserter(all.unconfirmed));
     if (forced->next) all.next = std::move(forced->next);
   }
-  return all.broken.empty() ? why_none : lock::ForceReply(std::move(all));
+  return Outcome{all.broken.empty() ? why_none : lock::ForceReply(std::move(all))};
 }
 
 std::string process_of(const lock::Holder& holder) {
@@ -277,13 +295,15 @@ std::string forced_text(const ForceSettings& settings, const lock::Forced& force
   return text;
 }
 
-Result<Report> report_reply(const ForceSettings& settings, const lock::ForceReply& reply,
-                            redis::Format format) {
-  if (std::holds_alternative<lock::NoMatch>(reply)) return no_match(settings);
-  const auto* reported = std::get_if<lock::Forced>(&reply);
+Result<Report> report_outcome(const ForceSettings& settings, const Outcome& outcome,
+                              redis::Format format) {
+  if (std::holds_alternative<lock::NoMatch>(outcome.reply)) return no_match(settings);
+  const auto* reported = std::get_if<lock::Forced>(&outcome.reply);
   const lock::Forced forced = reported == nullptr ? lock::Forced{} : *reported;
-  return Report{[=] { return force_unlock_json(settings.name, forced); },
-                [=] { return forced_text(settings, forced, format); }};
+  const auto& error = outcome.error;
+  return Report{[=] { return force_unlock_json(settings.name, forced, error); },
+                [=] { return forced_text(settings, forced, format); },
+                error ? print_error(*error, subject_of(settings)) : kSuccess};
 }
 
 // If a lock is not held in the native format, it may belong to another client: a string or a hash
@@ -336,7 +356,7 @@ Result<Report> nothing_broken(const ForceSettings& settings, Session& session,
     std::string key = other_programs_key(settings, session);
     if (!key.empty()) return not_broken(settings, std::move(key));
     report_unknown_name(session, settings.name, choices);
-    return report_reply(settings, lock::NotHeld{}, session.format());
+    return report_outcome(settings, {lock::NotHeld{}}, session.format());
   }
   const std::string& name = settings.name.text();
   return not_broken(
@@ -350,8 +370,8 @@ Result<Report> break_lock(const ForceSettings& settings, Session& session, const
   TRY(auto shown, find_targets(settings, session));
   if (shown.empty()) return nothing_broken(settings, session, choices);
   TRY_STATUS(confirm_break(settings, shown, session, choices));
-  TRY(auto reply, force(settings, shown, session));
-  return report_reply(settings, reply, session.format());
+  TRY(auto outcome, force(settings, shown, session));
+  return report_outcome(settings, outcome, session.format());
 }
 
 }  // namespace

@@ -355,10 +355,13 @@ std::string queue_json(const std::optional<lock::LockName>& name, std::span<cons
   return document(json);
 }
 
-std::string force_unlock_json(const lock::LockName& name, const lock::Forced& forced) {
-  return document({{"name", name.text()},
-                   {"broken", list_of(forced.broken, holder_json)},
-                   {"next", forced.next}});
+std::string force_unlock_json(const lock::LockName& name, const lock::Forced& forced,
+                              const std::optional<Error>& error) {
+  Json json{{"name", name.text()},
+            {"broken", list_of(forced.broken, holder_json)},
+            {"next", forced.next}};
+  if (error) json["error"] = error->text;
+  return document(json);
 }
 
 std::string acquire_json(const lock::AcquireCall& claim, lock::Token token, uint64_t slot,

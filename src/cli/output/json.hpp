@@ -28,7 +28,9 @@ struct QueueChange {
 std::string queue_json(const std::optional<lock::LockName>& name, std::span<const QueueView> queues,
                        const std::optional<QueueChange>& change = {}, uint64_t servers = 1);
 
-std::string force_unlock_json(const lock::LockName& name, const lock::Forced& forced);
+// `error`: why the other holders were not broken.
+std::string force_unlock_json(const lock::LockName& name, const lock::Forced& forced,
+                              const std::optional<Error>& error = {});
 
 // `left`: until the lease expires.
 std::string acquire_json(const lock::AcquireCall& claim, lock::Token token, uint64_t slot,

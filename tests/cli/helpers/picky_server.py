@@ -3,7 +3,7 @@
 
 picky_server.py SOCKET TARGET LOG RULE...
 SOCKET is a path, or a port of 127.0.0.1. A RULE is WORD=REPLY: a command that begins with WORD (`BLPOP`, `CLIENT SETNAME`) gets REPLY (`-ERR no`, `*-1`), or is
-hung up on (`close`). All else goes to the server at the socket TARGET. LOG gets a line for each command: the
+hung up on (`close`); with WORD@N only from the Nth such command on. All else goes to the server at the socket TARGET. LOG gets a line for each command: the
 seconds since the first one, and its words without the texts of scripts.
 """
 
@@ -14,6 +14,7 @@ import time
 
 SOCKET, TARGET, LOG = sys.argv[1:4]
 RULES = [rule.split("=", 1) for rule in sys.argv[4:]]
+seen = [0] * len(RULES)
 began = None
 
 
@@ -41,7 +42,13 @@ def note(words):
 
 def rule_for(words):
     text = " ".join(words).upper() + " "
-    return next((reply for word, reply in RULES if text.startswith(word + " ")), None)
+    for i, (rule, reply) in enumerate(RULES):
+        word, _, first = rule.partition("@")
+        if text.startswith(word + " "):
+            seen[i] += 1
+            if seen[i] >= int(first or 1):
+                return reply
+    return None
 
 
 async def serve(reader, writer):
