@@ -97,7 +97,7 @@ TEST_CASE("the command line is quoted as a shell reads it") {
   CHECK(command_text({"x", "$(rm)", "*"}) == "x '$(rm)' '*'");
 }
 
-TEST_CASE("passwords and tokens in URLs of the command line are not shown") {
+TEST_CASE("passwords, tokens and keys in the command line are not shown") {
   auto shown = [](const std::string& word) { return command_text({word}); };
   CHECK(shown("--db=pg://me:secret@db/x") == "'--db=pg://me:***@db/x'");
   CHECK(shown("redis://:canary@h") == "'redis://:***@h'");
@@ -123,6 +123,19 @@ TEST_CASE("passwords and tokens in URLs of the command line are not shown") {
   CHECK(command_text({"dump", "--password=canary nary", "x"}) == "dump '--password=***' x");
   CHECK(shown("dump --password=canary --all") == "'dump --password=*** --all'");
   CHECK(shown("dump --password=\"ca nary\" --all") == "'dump --password=*** --all'");
+  CHECK(command_text({"api", "--token=canary nary", "--secret=canary nary", "x"}) ==
+        "api '--token=***' '--secret=***' x");
+  CHECK(command_text({"env", "PGPASSWORD=canary", "GITHUB_TOKEN=canary", "pg_dump", "shop"}) ==
+        "env 'PGPASSWORD=***' 'GITHUB_TOKEN=***' pg_dump shop");
+  CHECK(shown("CLIENT_SECRET='ca nary' AWS_SECRET_ACCESS_KEY=canary aws s3 ls") ==
+        "'CLIENT_SECRET=*** AWS_SECRET_ACCESS_KEY=*** aws s3 ls'");
+  CHECK(command_text({"dump", "--password", "canary nary", "--all", "--token"}) ==
+        "dump --password '***' --all --token");
+  CHECK(shown("dump --password canary --all") == "'dump --password *** --all'");
+  CHECK(command_text({"git", "clone", "ghp_canary", "glpat-canary"}) ==
+        "git clone 'ghp_***' 'glpat-***'");
+  CHECK(shown("dump --token-file=f --keys=2 -p x TOKENS=3 KEY=a") ==
+        "'dump --token-file=f --keys=2 -p x TOKENS=3 KEY=a'");
   CHECK(shown("Authorization: Bearer canary") == "'Authorization: Bearer ***'");
   CHECK(shown("curl -H \"Authorization: bearer canary\" h") ==
         "'curl -H \"Authorization: bearer ***\" h'");

@@ -252,7 +252,9 @@ constexpr OptionRow kOptions[] = {
             kRun | kAcquire, {.group = Group::output, .in_file = true}),
      "do not store the command line",
      "For a command whose arguments others must not see. Without this option, status shows its "
-     "first 200 bytes to them, without the passwords and bearer tokens that rlock recognises. "
+     "first 200 bytes to them. rlock masks passwords in URLs, values of --password, --token and "
+     "--secret, of variables that end in PASSWORD, _TOKEN, _SECRET or _KEY, bearer tokens and "
+     "tokens of GitHub and GitLab; it recognises no other secrets. "
      "rlock still stores host, user and pid."},
     {option(Opt::renew_while, "renew-while", "PID", "A BLOCK OF A SCRIPT", kAcquire,
             {.group = Group::lease, .common = true, .least = 1, .most = INT32_MAX}),

@@ -143,10 +143,22 @@ std::string without_passwords(std::string_view text, size_t most) {
   return out;
 }
 
-// Masks the value of --password=, and the token after `Bearer`, up to the end of their word in the
-// text of a shell. An argument that begins with --password= contains nothing else.
+// A secret follows each of them.
+constexpr std::string_view kLabels[] = {"--password=", "--password ", "--token=",  "--token ",
+                                        "--secret=",   "--secret ",   "PASSWORD=", "_TOKEN=",
+                                        "_SECRET=",    "_KEY=",       "Bearer ",   "bearer ",
+                                        "github_pat_", "ghp_",        "glpat-"};
+
+// Whether the argument after this one is a secret.
+bool announces_secret(std::string_view argument) {
+  return std::any_of(std::begin(kLabels), std::end(kLabels), [&](std::string_view label) {
+    return label.ends_with(' ') && label.substr(0, label.size() - 1) == argument;
+  });
+}
+
+// Masks what follows a label, up to the end of its word in the text of a shell. An argument that
+// begins with an option of the labels contains nothing else.
 std::string without_secrets(std::string_view text) {
-  constexpr std::string_view kLabels[] = {"--password=", "Bearer ", "bearer "};
   std::string out;
   while (true) {
     size_t value = text.npos;
@@ -155,7 +167,8 @@ std::string without_secrets(std::string_view text) {
       if (at != text.npos) value = std::min(value, at + label.size());
     }
     if (value == text.npos) return out + std::string(text);
-    const bool whole = out.empty() && value == kLabels[0].size() && text.starts_with(kLabels[0]);
+    const bool whole =
+        out.empty() && text.starts_with("--") && text.find_first_of(" \t\n=") + 1 == value;
     out += std::string(text.substr(0, value)) + "***";
     text.remove_prefix(value);
     const bool quoted = text.starts_with('\'') || text.starts_with('"');
@@ -314,12 +327,14 @@ std::vector<std::string> command_line_of(pid_t pid) {
 
 std::string command_text(const std::vector<std::string>& argv) {
   std::string text;
+  bool is_secret = false;
   for (const std::string& word : argv) {
     if (!text.empty()) text += ' ';
     // The text is shortened below, so this does not copy a megabyte to keep 200 bytes.
     const std::string safe = without_passwords(word, kLongestCommand + 1);
-    text +=
-        util::shell_quoted(without_secrets(std::string_view(safe).substr(0, kLongestCommand + 1)));
+    const auto part = std::string_view(safe).substr(0, kLongestCommand + 1);
+    text += util::shell_quoted(is_secret ? "***" : without_secrets(part));
+    is_secret = announces_secret(word);
     if (text.size() > kLongestCommand) break;
   }
   return cut_at_character(util::to_utf8(text), kLongestCommand);

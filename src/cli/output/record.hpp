@@ -93,8 +93,8 @@ std::string operator_note(const std::optional<std::string>& reason);
 // it.
 std::vector<std::string> command_line_of(pid_t pid);
 
-// The command line as a shell would read it, without the passwords of URLs, the values of
-// --password= and bearer tokens; at most 200 bytes, cut at a character.
+// The command line as a shell would read it, without passwords, tokens and keys that are
+// recognised; at most 200 bytes, cut at a character.
 std::string command_text(const std::vector<std::string>& argv);
 
 // `alice@web1`, `web1`, or empty if nothing is known. Printable.
