@@ -36,7 +36,7 @@ def free_ports(count):
 
 def environment(url, config="/dev/null"):
     """For an rlock that uses these servers, whatever the tests themselves run under."""
-    ours = {name: value for name, value in os.environ.items() if not name.startswith(("RLOCK", "CI_JOB_URL", "BUILD_URL", "GITHUB_"))}
+    ours = {name: value for name, value in os.environ.items() if not name.startswith(("RLOCK", "CI_JOB_URL", "BUILD_URL", "BUILDKITE_", "CIRCLE_", "GITHUB_"))}
     return ours | {"RLOCK_URL": url, "RLOCK_CONFIG": config}
 
 

@@ -60,6 +60,9 @@ TEST_CASE(
   CHECK(reason({{"CI_JOB_URL", gitlab}}) == gitlab);
   CHECK(reason({{"BUILD_URL", "http://jenkins:8080/job/web/7/"}}) ==
         "http://jenkins:8080/job/web/7/");
+  for (const char* variable : {"BUILDKITE_BUILD_URL", "CIRCLE_BUILD_URL"}) {
+    CHECK(reason({{variable, "https://ci/job/7"}}) == "https://ci/job/7");
+  }
   Variables github{{"GITHUB_SERVER_URL", "https://github.com"}, {"GITHUB_REPOSITORY", "shop/web"}};
   CHECK_FALSE(reason(github));
   github["GITHUB_RUN_ID"] = "99";

@@ -382,8 +382,11 @@ std::optional<std::string> job_address(Getenv getenv) {
     const char* text = getenv(variable);
     return std::string(text == nullptr ? "" : text);
   };
-  std::string url = value("CI_JOB_URL");
-  if (url.empty()) url = value("BUILD_URL");
+  std::string url;
+  for (const char* variable :
+       {"CI_JOB_URL", "BUILD_URL", "BUILDKITE_BUILD_URL", "CIRCLE_BUILD_URL"}) {
+    if (url.empty()) url = value(variable);
+  }
   const std::string server = value("GITHUB_SERVER_URL"), repository = value("GITHUB_REPOSITORY"),
                     id = value("GITHUB_RUN_ID");
   if (url.empty() && !server.empty() && !repository.empty() && !id.empty()) {

@@ -9,7 +9,7 @@ helpers=$(readlink -f "${BASH_SOURCE[0]%/*}")
 PATH=$(dirname "${RLOCK:?set it to the rlock under test}"):$PATH:$helpers
 unset RLOCK_USER RLOCK_PASSWORD REDISCLI_AUTH RLOCK_PREFIX
 # Under CI the address of the job would be the reason of each run.
-unset CI_JOB_URL BUILD_URL GITHUB_SERVER_URL
+unset CI_JOB_URL BUILD_URL BUILDKITE_BUILD_URL CIRCLE_BUILD_URL GITHUB_SERVER_URL
 # The tests of configuration files name their own.
 export RLOCK_CONFIG=/dev/null PYTHONDONTWRITEBYTECODE=1
 : "${CLOCK_LIBRARY:=$(dirname "$RLOCK")/../tests/support/libshifted_clock.so}"
