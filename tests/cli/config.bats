@@ -121,7 +121,7 @@ EOT
   [[ $(jq -r '.error.message' <<<"$output") == *"$user_file:1:"* ]]
 }
 
-@test "a password in a file: it is used, and the file must be closed to others" {
+@test "rlock uses a password from a file only if others cannot read it" {
   own --requirepass canary
   configure "$user_file" <<<'password = "canary"'
   run -0 rlock run lock -- true

@@ -74,7 +74,7 @@ value() { rlock metrics "$2" | sed -n "s/^$1{name=\"$2\"} //p"; }
   [ -z "$(ls)" ] || fail "$(ls)"
 }
 
-@test "metrics --output: what a run of the same pid left behind does not matter" {
+@test "metrics --output ignores the file that a run of the same pid left" {
   # As in containers, where each run has the pid of the one that crashed.
   run -0 sh -c ': >"m.prom.$$.tmp"; exec rlock metrics --output m.prom'
   grep -qx 'rlock_up 1' m.prom

@@ -104,7 +104,7 @@ plain() { rlock "$1" --format plain "${@:2}"; }
   nowhere job 1 2 3
 }
 
-@test "force-unlock frees it everywhere; --renew-while renews and releases the value that won" {
+@test "force-unlock frees the lock on all servers; --renew-while renews and releases the value that won" {
   quorum 3
   sleep 60 &
   started+=($!)

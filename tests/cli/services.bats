@@ -143,7 +143,7 @@ refused() {
   [ "$(asked_times EVALSHA)" -eq 0 ]
 }
 
-@test "CLIENT is left out for a server that hangs up on it" {
+@test "rlock omits CLIENT for a server that closes the connection on it" {
   picky CLIENT=close
   quietly rlock run lock -- true
 }

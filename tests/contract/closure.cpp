@@ -163,7 +163,7 @@ MUTANT("a late copy of a request closes an opened lock", {" or M.tombstones.kind
 MUTANT("closing stores an end in the past", {"(ends <= now or ", "("});
 
 // The closing was given up before its request arrived.
-CASE("closed: a closing that arrives after its cancel changes nothing") {
+CASE("closed: a request to close that arrives after its cancel changes nothing") {
   lab.play("c1 opened");
   need(lab.close("c1", 1h) == ClosureReply::changed, "it is closed");
   lab.play("c2 closed 1h");

@@ -719,7 +719,7 @@ CASE("urgent: a waiter that misses two claims moves to the end") {
 MUTANT("an urgent waiter never moves to the end of the queue",
        {"if missed == 1 then return", "if missed == 1 and not urgent then return"});
 
-CASE("first: a waiter is moved to the head, is woken and learns it") {
+CASE("first: a waiter that is moved to the head is woken and learns it") {
   lab.play("A granted; BCD queued; D moved; DBC wait; D woken; C moved; CDB wait; C moved");
   need(lab.queued('D').position == 2, "it does not learn its place");
   need(lab.move_first('A') == lock::MoveReply::holds, "a holder is moved");

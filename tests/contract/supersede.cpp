@@ -258,7 +258,7 @@ void one_comes_back_after(Lab& lab, const std::string& steps) {
   lab.play("E queued; E waits", again);
 }
 
-CASE("supersede: a run by a clock that was ahead supersedes no later run") {
+CASE("supersede: a ticket of a clock that was ahead supersedes no later run") {
   one_comes_back_after(lab,
                        "60d pass; A granted; B queued supersede; A released; "
                        "B granted supersede; B released; -60d pass; meta deleted");
@@ -274,7 +274,7 @@ CASE("supersede: a clock that is set back by a second supersedes no run") {
 }
 
 // One that comes later may be urgent, and so has an earlier ticket.
-CASE("supersede: the latest run is older than no other") {
+CASE("supersede: no other run is newer than the latest") {
   Ask urgent = asking("supersede urgent=1h");
   lab.play("A granted; B queued supersede; A released; B granted supersede; 1ms pass");
   urgent.ticket = lab.queued('C', urgent).ticket;

@@ -146,7 +146,7 @@ class Cancel(Trees):
         holder.family.await_end()
         self.assert_nothing_left("rest")
 
-    def test_a_command_that_ignores_it_is_reported_and_ends_by_kill(self):
+    def test_a_command_that_ignores_term_is_reported_and_killed(self):
         with open("errors", "wb") as errors:
             holder = self.work("ignored", "trap '' TERM; echo $$ >command; $B beat & echo on; while :; do sleep 1; done",
                                "-k", "200ms", stderr=errors)

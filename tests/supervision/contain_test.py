@@ -79,7 +79,7 @@ class Contained(Trees):
         self.assert_ends(holder, 6)
         self.assert_nothing_left("term")
 
-    def test_after_a_cancel_what_is_left_may_clean_up(self):
+    def test_leftover_processes_may_clean_up_after_a_cancel(self):
         """TERM first, and KILL --kill-after later; a nested run releases its lock."""
         holder = self.contained("cancel", f"{RLOCK} run inner -- sh -c 'trap \"sleep 0.3; echo done >clean; exit\" TERM; echo on; "
                                 "while :; do sleep 0.05; done' & wait", "-k", "1m")

@@ -57,7 +57,7 @@ class EarlyGuard(Case):
         self.assertLess(trace.index('"lease-guard"'), trace.index('execve("/bin/true"'))
         self.assertNotIn("bind(", trace)
 
-    def test_it_starts_the_command_of_the_grant(self):
+    def test_the_early_guard_starts_the_command_of_the_grant(self):
         asking = self.asking("early", "--", "sh", "-c", f"{SHOW}; echo $PPID")
         self.server.go_on()
         said = asking.communicate()[0].splitlines()
@@ -144,7 +144,7 @@ class EarlyGuard(Case):
     def test_a_waiter_has_no_guard(self):
         self.assertTrue(self.leaves_no_guard(RLOCK))
 
-    def test_a_guard_beside_a_waiter_is_noticed(self):
+    def test_a_guard_next_to_a_waiter_is_noticed(self):
         self.assertFalse(self.leaves_no_guard(mutant("guard_waits_on")))
 
     def test_a_guard_that_is_pid_1_of_a_namespace_is_kept(self):

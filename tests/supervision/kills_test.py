@@ -70,7 +70,7 @@ class Kills(Case):
         send(holder.pid, signal.SIGKILL)
         holder.family.await_end()
 
-    def test_the_guard_ends_the_rest_after_an_oom_kill_of_rlock(self):
+    def test_the_guard_kills_the_descendants_after_an_oom_kill_of_rlock(self):
         """The OOM killer takes rlock, the guard ends the rest."""
         needs_root("unshare", "-m", "true")
         family = self.family()

@@ -42,7 +42,7 @@ class Proc(Case):
         got = self.run_program([*NO_ORPHANS, RLOCK, "doctor"])
         self.assertRegex(got.stdout, r"(?m)^ *warn +proc .*PR_SET_CHILD_SUBREAPER\n *-> allow it", got)
 
-    def test_without_proc_the_command_ends_in_time(self):
+    def test_rlock_without_proc_stops_the_command_in_time(self):
         """The command is ended in time all the same."""
         terminal = self.held(REFUSED, "--max-run", "4s", "-k", "100ms")
         self.assertEqual(terminal.status(), 124)

@@ -76,7 +76,7 @@ class Refusals(Case):
         self.assertFalse(os.path.exists("started"))
         self.assert_nothing_left("hung")
 
-    def test_the_guard_ends_an_exec_that_hangs_beyond_the_lease(self):
+    def test_the_guard_kills_an_exec_that_hangs_beyond_the_lease(self):
         """The guard does not hang with the exec, and ends it in time by itself."""
         needs_root(*self.delayed("/bin/true", 0), "true")
         script = self.script(": >started")

@@ -96,7 +96,7 @@ class Signals(Case):
             with self.subTest(number=number):
                 self.assertEqual(self.record(number), ALL)
 
-    def test_all_get_each_signal_if_rlock_waits_for_all(self):
+    def test_all_descendants_get_each_signal_with_wait_descendants(self):
         for number in signal.SIGTERM, signal.SIGUSR1:
             with self.subTest(number=number):
                 self.assertEqual(self.record(number, "--wait-descendants"), ALL)

@@ -137,7 +137,7 @@ class OfAnotherUser(Trees):
         self.assert_ends(holder, 76)
         self.assertRegex(read("errors"), rf"process {self.roots()[0]} \(root-breed\) of root")
 
-    def test_a_broken_lock_passes_at_once(self):
+    def test_a_broken_lock_passes_immediately(self):
         """force-unlock --now."""
         holder = self.run_over("now", "-t", "1h")
         self.run_program([RLOCK, "force-unlock", "now", "--now", "--yes"])

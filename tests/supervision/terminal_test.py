@@ -133,7 +133,7 @@ class AtATerminal(Case):
             terminal.type("\x03")
             self.assertEqual(terminal.status(), -signal.SIGINT)
 
-    def test_an_interrupt_ends_a_subshell(self):
+    def test_an_interrupt_stops_a_subshell(self):
         """^C ends a subshell with what comes after rlock in it."""
         self.interrupt(f"({TURN}; echo af''ter; {TURN})")
 
@@ -236,7 +236,7 @@ class AtATerminal(Case):
         shell.type("\n")
         shell.assert_usable()
 
-    def test_a_script_reads_on_after_a_kill_of_rlock(self):
+    def test_a_script_keeps_reading_after_a_kill_of_rlock(self):
         """Rlock SIGKILLed in a script: the script's next `read` gets its line."""
         shell = self.shell()
         with open("script", "w", encoding="utf-8") as file:

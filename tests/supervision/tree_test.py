@@ -78,7 +78,7 @@ class LeaseEnds(Trees):
         kinds = [kind for kind in ALL if kind not in ["forker", *STORMS]]
         self.check("rlock stopped", kinds, TTLS[:1], self.rlock_stopped)
 
-    def test_fork_storms_end_in_time_if_rlock_is_stopped(self):
+    def test_fork_storms_are_killed_in_time_if_rlock_is_stopped(self):
         """The guard runs before what keeps all processors busy, where it may."""
         needs_root()
         self.check("rlock stopped", STORMS, [5], self.rlock_stopped)
@@ -190,7 +190,7 @@ class Waiting(Trees):
                                 "env -i setsid -f sh -c 'sleep 0.5; echo late'; exit 5"])
         self.assertEqual((got.returncode, got.stdout), (5, "late\n"))
 
-    def test_a_descendant_with_the_lock_file_of_a_server_is_waited_for_and_ended(self):
+    def test_a_descendant_with_the_lock_file_of_a_server_is_awaited_and_stopped(self):
         """fd 3 on a file called rlock.lock means nothing."""
         os.mkdir("lk")
         open_it = "exec 3>lk/rlock.lock; "
