@@ -1,7 +1,7 @@
 -- include: admit beats entry_list grant history holders lines notes queue slots stamps supersede tasks tickets tombstones views
 -- For acquire: how a newcomer is granted the lock, is refused, or joins the queue, and how a grant is claimed.
 
--- Counts a refusal. The memory has the owner that was counted last, in case it asks again, because a refused newcomer leaves no tombstone.
+-- Counts a skip. The memory has the owner that was counted last, because a skipped newcomer that asks again left no tombstone.
 local function note_refusal(how)
   local counted = string.sub(request.owner, 1, 8)
   if memory.skipped == counted then return end

@@ -1,7 +1,7 @@
 -- include: admit queue holders keys wakes replies
 -- The end of each script that writes: admits waiters, stores the memory and the expiry, then pushes the wakes. Returns the reply in the
 -- form that the client reads: `return finish.with(reply)` is the last line of a script. The head of the queue is woken to check again if its
--- timer may be too late. CALLER: the owner that reads the reply, and so needs no wake.
+-- timer may be too late. CALLER: the owner that reads the reply; it needs no wake.
 
 local function with(reply, caller)
   local head

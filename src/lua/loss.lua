@@ -18,7 +18,7 @@ local function reason(owner, entry, token, limit, greatest, end_kind)
   if token > greatest then return 'unissued' end
   local is_unknown = not end_kind and not has_expired(owner, token)
   local forgot = is_unknown and memory.created > token
-  -- Only a rule of the lock may say whether a later grant left room.
+  -- If the lock has an unknown rule, this version cannot decide whether a later grant left room.
   local since = (limit == 1 or unknown_rules) and memory.grant or memory.exclusive
   if since > token then return 'taken', forgot end
   if is_unknown and memory.grant >= token and memory.created <= token then return 'deleted' end

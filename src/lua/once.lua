@@ -48,7 +48,7 @@ local function life_of(work)
   return is_period and 2 * work.span or math.max(KEPT, work.span)
 end
 
--- Stores a mark, and keeps it so long. BEFORE: the mark that it replaces. Returns whether others were removed.
+-- Stores a mark for LIFE ms. BEFORE: the mark that it replaces. Returns whether it removed others.
 local function write_mark(field, mark, before, life)
   local done, was_done = mark.ended > 0, before.kept > 0 and before.ended > 0
   local same_sort = before.kept > 0 and was_done == done

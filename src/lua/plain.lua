@@ -1,5 +1,5 @@
--- Locks as redsync, redis-py, node-redlock, redlock-rb and bsm/redislock hold them: a string with an expiry, whose
--- value is the owner.
+-- Locks as redsync, redis-py, node-redlock, redlock-rb and bsm/redislock store them: a string with an expiry,
+-- whose value is the owner.
 local KEY = KEYS[1]
 
 -- The holder: owner, entries, ms left (negative: no expiry). Returns nothing if the lock is free.

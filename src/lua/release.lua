@@ -45,8 +45,7 @@ local function drop_entry(line, others)
   return {'absent', kind = 'forced', note = notes.of(owner), left = left}
 end
 
--- Its first write is a removal, which needs no memory.
--- Ends the lease of the owner, or only one entry of it.
+-- Ends the lease of the owner, or only one entry of it. The first write is a removal, because a full server refuses other first writes.
 local function end_hold(line)
   local others = entry_list.live(line)
   others[entry] = nil

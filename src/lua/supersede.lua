@@ -61,8 +61,8 @@ local function take_over()
   return ticket
 end
 
--- Records that this owner was granted the lock, so that no older owner runs after it. TOKEN replaces a ticket, which an owner lacks that was
--- granted the lock immediately.
+-- Records that this owner was granted the lock, so that no older owner runs after it. An owner that was granted
+-- the lock immediately has no ticket: then TOKEN counts.
 local function note_newest(token)
   local number = own_number()
   if not number then return once.note_claim(request.owner, request.record, tonumber(args.ticket or token)) end

@@ -54,7 +54,7 @@ end
 local function sweep_holders(caller)
   local ended, ends = ended_holders()
   for i, owner in ipairs(ended) do
-    -- Otherwise a cool-down has begun again, after a lease that this loop ended.
+    -- Unless this loop has ended a lease and its cool-down has begun again.
     if holders.held_until(owner) == tonumber(ends[i]) then end_lease(owner, tonumber(ends[i])) end
   end
   must_retry = must_retry or #ended == SWEEP
