@@ -312,7 +312,7 @@ SentinelVote Sentinels::vote_without_master(Connection& sentinel, const redisRep
   if (!is_error(reply)) return unknown_master(sentinel, master_);
   Error error = decode_error(text_of(reply));
   if (error.cause == Cause::missing_command) return no_sentinel(sentinel.server());
-  error.text = "sentinel " + sentinel.label() + ": " + redact(sentinel, std::move(error.text));
+  error.text = "sentinel " + sentinel.label() + ": " + redact(sentinel, error.text);
   error.answered = Answered::yes;
   if (error.kind == ErrorKind::unavailable) error.retry = Retry::later;
   return login_refused(std::move(error), sentinel.server());

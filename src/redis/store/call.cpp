@@ -41,7 +41,7 @@ std::string other_url(const Link& link, std::string_view kind) {
 
 // Adds the server to an error reply; errors of the transport name it already.
 Error with_server(const Link& link, Error error) {
-  error.text = util::format("{}: {}", link.node(), redact(link, std::move(error.text)));
+  error.text = util::format("{}: {}", link.node(), redact(link, error.text));
   error.answered = Answered::yes;
   return error;
 }
