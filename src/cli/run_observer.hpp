@@ -190,7 +190,7 @@ class RunObserver final : public run::Observer {
   bool unexplained_ = false;                   // it was reported before its cause was known
   std::optional<TimePoint> distrusted_since_;  // since when TLS has failed in this outage
   bool distrust_reported_ = false;
-  // What a waiter asks the server, on the main thread.
+  // A waiter asks the server for these, on the main thread.
   std::optional<UsualTime> usual_;  // nullopt: locks of this format have no history
   std::optional<DeadlockWatch> deadlock_;
   bool knows_rules_ = false;    // warned of rules of a newer rlock

@@ -60,7 +60,7 @@ enum class RunCause {
 // processes behind.
 enum class EndCause { lease, run_limit, no_renewal, no_guard, cancel, died };
 
-// What follows from each of these causes.
+// Each of these causes has a row.
 struct EndCauseRow {
   EndCause cause;
   std::string_view text;  // in the event log
