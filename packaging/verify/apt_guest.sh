@@ -15,7 +15,7 @@ version() { dpkg-query -W -f '${Version}' rlock; }
 
 refuses_other_signatures() {
   cp -r /srv/old /srv/forged
-  sed -i 's/^Codename: stable/Codename: stabel/' /srv/forged/apt/dists/stable/InRelease
+  sed -i 's/^Codename: stable/Codename: other/' /srv/forged/apt/dists/stable/InRelease
   sed 's,^URIs: .*,URIs: file:/srv/forged/apt,' /srv/old/rlock.sources >/etc/apt/sources.list.d/rlock.sources
   apt-get update -q >"$scratch/out" 2>&1 || true
   has "not signed"
