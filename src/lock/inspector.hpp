@@ -85,6 +85,8 @@ struct Counters {
   uint64_t skips = 0;       // refused, or waited in vain
   uint64_t done = 0;        // found the work done
   uint64_t superseded = 0;  // skips because a newer run superseded them
+  uint64_t held_ms = 0;     // how long runs have held the lock, present holders included
+  uint64_t waited_ms = 0;   // how long the runs that have ended had waited
 };
 struct Success {
   ServerTime at{};

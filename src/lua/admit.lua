@@ -41,6 +41,7 @@ local function waiters()
     else
       queue.leave(head)
       line.state = 'granted'
+      if now > line.since then line.waited = now - line.since end
       grant.make(head, line, now + CLAIM, stamps.of(head))
       first = first or head
       wakes.add(head, 'granted')

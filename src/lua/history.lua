@@ -46,9 +46,13 @@ local function quoted(note)
   return text ~= '' and text or nil
 end
 
+-- Returns how long a lease with this line has held the lock at a time. The time before a restored lease was counted when it expired, and
+-- after that nobody held the lock.
+local function held_for(line, at) return math.max(0, at - math.max(line.since, line.counted or 0)) end
+
 -- Counts a run. A release without a result (`-`), or of a run that was asked to stop and returned 0 (`stopped`), is neither a success nor a
 -- failure. A run that was `counted` when its lease expired is not counted again, but may still be the last success.
-local function count_run(row, text, counted)
+local function count_run(row, text, line)
   local released, result = row.how == 'released', row.result
   if released and result == 'exit:0' then
     if #text > LONGEST_KEPT then text = string.match(text, '^.-| ') end
@@ -56,13 +60,16 @@ local function count_run(row, text, counted)
   elseif not released or result ~= '-' and result ~= 'stopped' then
     local how = released and string.match(result, '^[%w:-]+$') or not released and row.how or '?'
     memory.failed_at, memory.failed_took, memory.failed_how = row.ended, math.max(0, (row.renewed or row.ended) - row.since), how
-    if not counted then
+    if not line.counted then
       memory.streak = memory.streak + 1
       memory.failures = memory.failures + 1
       if not released or result == 'lost' then memory.losses = memory.losses + 1 end
     end
   end
-  if not counted then memory.runs = memory.runs + 1 end
+  memory.held = memory.held + held_for(line, row.ended)
+  if line.counted then return end
+  memory.runs = memory.runs + 1
+  if line.waited then memory.waited = memory.waited + line.waited end
 end
 
 -- Counts a run that ended at ENDED, and returns its row and the text of it. Returns nil for a grant that was never claimed, which ran
@@ -74,7 +81,7 @@ local function run_row(owner, line, how, result, ended)
   if how == 'expired' then row.renewed, row.owner = math.max(line.since, ended - line.ttl), owner end
   if how == 'forced' then row.note = quoted(notes.of(owner)) end
   local text = words.text_of(row)
-  count_run(row, text, line.counted)
+  count_run(row, text, line)
   return row, text
 end
 
@@ -96,4 +103,4 @@ local function count_skip(record, how)
   write(row, joins and 0)
 end
 
-return {write = write, row_of = row_of, quoted = quoted, settle_row = settle_row, run_row = run_row, record_run = record_run, count_skip = count_skip}
+return {held_for = held_for, write = write, row_of = row_of, quoted = quoted, settle_row = settle_row, run_row = run_row, record_run = record_run, count_skip = count_skip}

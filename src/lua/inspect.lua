@@ -19,6 +19,7 @@ for _, owner in ipairs(ended) do
   local cooldown, cools_until = cooldowns.after(lines.read(owner))
   if cooldown and not holders.held_until('~' .. owner) then unswept_cooldowns[#unswept_cooldowns + 1] = views.of('~' .. owner, cools_until, cooldown) end
 end
+local live_holders = live + #unswept_cooldowns - (closed and 1 or 0)
 
 local function list_holders()
   local page = holders_from == 0 and holders_page > 0 and unswept_cooldowns or {}
@@ -27,6 +28,21 @@ local function list_holders()
     if owners[i] ~= CLOSED then page[#page + 1] = views.of(owners[i], tonumber(owners[i + 1])) end
   end
   return page
+end
+
+-- Returns how long the present holders have held the lock, in sum. A grant that is not claimed and a holder whose line was deleted do not
+-- count.
+local function held_so_far(page)
+  local sum = 0
+  local function add(line)
+    local counts = (line.state == 'held' or line.state == 'revoked') and not line.unclaimed and line.token > 0
+    if counts then sum = sum + history.held_for(line, now) end
+  end
+  for _, holder in ipairs(page) do add(holder) end
+  if holders_from == 0 and live > holders_page then
+    for _, owner in ipairs(call('ZRANGEBYSCORE', HOLDERS, after, '+inf', 'LIMIT', holders_page, -1)) do add(lines.read(owner)) end
+  end
+  return sum
 end
 
 -- Returns how long a waiter has been silent, or 0 unless it is late by half of its slice or more.
@@ -86,15 +102,15 @@ local function failed_record(rows)
 end
 
 local waiters, more_waiters = list_waiters()
-local rows = list_rows()
+local rows, page = list_rows(), list_holders()
 local success, newest = words.read(memory.success), once.read('newest')
 return replies.encoded({
   known = call('EXISTS', META, HOLDERS, QUEUE) > 0, now = now, form = memory.form, last_grant = memory.grant,
-  live_holders = live + #unswept_cooldowns - (closed and 1 or 0), holders = list_holders(), more_holders = live > holders_from + holders_page,
+  live_holders = live_holders, holders = page, more_holders = live > holders_from + holders_page,
   live_waiters = call('ZCOUNT', ALIVE, after, '+inf'), waiters = waiters, more_waiters = more_waiters,
   closure = closed and views.of(CLOSED, closed), needs = unknown_rules,
   runs = memory.runs, failures = memory.failures, losses = memory.losses, skips = memory.skips,
-  superseded = memory.superseded, done = memory.done,
+  superseded = memory.superseded, done = memory.done, held = memory.held + held_so_far(page), waited = memory.waited,
   streak = memory.streak, failed_at = memory.failed_at, failed_took = memory.failed_took, failed_how = memory.failed_how,
   failed_record = failed_record(rows),
   succeeded_from = success.since, succeeded_at = success.ended, succeeded_record = success.record,

@@ -10,6 +10,7 @@ local stored = {
   head = NOBODY,                         -- of the queue
   keep = RUNS,                           -- rows in the history
   runs = 0, failures = 0, losses = 0, skips = 0, superseded = 0, done = 0,  -- counters
+  held = 0, waited = 0,                  -- how long the runs that have ended held the lock and waited for it
   streak = 0,                            -- failures since the last success
   failed_at = 0, failed_took = 0, failed_how = '',          -- of the last failure
   success = '',                          -- the row of the last success

@@ -45,7 +45,7 @@ local function note_late_success(end_kind)
   if why and not (why == 'full' and (not other or other.token <= number)) then return '' end
   local was_counted = tombstones.kind(request.owner .. ':counted') or history.row_of(request.owner, 'owner')
   history.record_run(request.owner, {token = number, since = math.min(now, math.floor(number / 1000)), record = args.record,
-                     counted = was_counted and '1' or nil}, request.ending, request.note)
+                     counted = was_counted and now or nil}, request.ending, request.note)
   return note(nil)
 end
 

@@ -94,6 +94,7 @@ local function cancel_attempt(line, held_now, queued)
     queue.set_place(owner, math.min(ticket, now_us))
     queue.set_heartbeat(owner, now + HEARTBEAT)
     line.state, line.token, line.entries, line.slot = 'waiting', 0, nil, nil
+    line.since, line.waited = line.since - (line.waited or 0), nil
     lines.write(owner, line)
   end
   return {held_now and 'freed' or queued and 'left_queue' or 'absent'}

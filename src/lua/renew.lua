@@ -95,7 +95,7 @@ local function restore()
   end
   lines.forget('~' .. owner)
   local line = line_again()
-  if history.settle_row(owner) or tombstones.kind(owner .. ':counted') then line.counted = '1' end
+  if history.settle_row(owner) or tombstones.kind(owner .. ':counted') then line.counted = now end
   call('ZREM', RELEASED, owner)
   queue.leave(owner)
   local ends = entry_list.set(line, {['0'] = lease_of(entry), [entry] = lease_of(entry)})

@@ -3,7 +3,7 @@
 local NUMBERS = {
   limit = true, token = true, since = true, ttl = true, min_hold = true, slot = true, span = true, asked = true, max = true,
   kept = true, granted = true, ended = true, failures = true, failed = true, ends = true, times = true, first = true,
-  done = true, superseded = true, renewed = true, last = true, at = true, ticket = true,
+  done = true, superseded = true, renewed = true, last = true, at = true, ticket = true, counted = true, waited = true,
 }
 
 local function read(text)

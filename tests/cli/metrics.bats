@@ -25,6 +25,18 @@ value() { rlock metrics "$2" | sed -n "s/^$1{name=\"$2\"} //p"; }
   done
 }
 
+@test "metrics: the time that runs held the lock grows while one holds it, and waits are added at the end" {
+  rlock run quick -- true
+  [ "$(value rlock_waited_seconds_total quick | cut -d. -f1)" = 0 ]
+  hold sums -t 2h
+  queue_up sums
+  moved 3600
+  [ "$(value rlock_held_seconds_total sums | cut -d. -f1)" -ge 3600 ]
+  let_go sums
+  wait "$waiter" || true
+  [ "$(value rlock_held_seconds_total sums | cut -d. -f1)" -ge 3600 ]
+}
+
 @test "metrics without NAME prints locks in use or used lately, with patterns those that match" {
   rlock run lately -- true
   rlock run 'odd"\name' -- true

@@ -129,7 +129,7 @@ CASE("counts: successes and failures, and the last of each") {
   need(lab.inspect().last_success->record == "record of D", "either is a success");
   need(lab.inspect().last_failure->record == "record of C", "who failed is forgotten");
 }
-MUTANT("the memory counts no run", {"if not counted then memory.runs = memory.runs + 1 end", ""});
+MUTANT("the memory counts no run", {"  memory.runs = memory.runs + 1\n", ""});
 MUTANT("the memory counts no failure", {"  memory.failures = memory.failures + 1\n", ""});
 MUTANT("a success does not end the streak of failures",
        {"memory.success, memory.streak = text, 0", "memory.success = text"});
@@ -157,6 +157,65 @@ MUTANT("a run that lost its lease does not count as a loss",
        {"if not released or result == 'lost' then", "if not released then"});
 MUTANT("a broken run that exits with 0 counts as a success",
        {"if released and result == 'exit:0' then", "if result == 'exit:0' then"});
+
+// What runs have held and waited so far, in seconds: `12 3`.
+std::string sums(Lab& lab) {
+  const lock::Counters counters = lab.inspect().counters;
+  return std::to_string(counters.held_ms / 1000) + " " + std::to_string(counters.waited_ms / 1000);
+}
+
+CASE("sums: runs add what they held, and what they waited") {
+  const auto need_sums = [&lab](const std::string& steps, const std::string& expected) {
+    lab.play(steps);
+    need(sums(lab) == expected, "after " + steps + ": " + sums(lab));
+  };
+  need_sums("A granted; 5s pass", "5 0");
+  need_sums("B queued; 3s pass; A exit:0", "8 0");
+  need_sums("B granted; 2s pass", "10 0");
+  need_sums("B exit:1", "10 3");
+  need_sums("C granted; D queued; C exit:0; 1s pass", "10 3");  // a grant that D does not claim
+  need_sums("3s pass; E granted; 20s pass", "30 3");
+  need_sums("20s pass", "40 3");  // E died
+  need_sums("E restored; 5s pass", "45 3");
+  need_sums("E exit:0", "45 3");
+  need_sums("F granted min-hold=60s; 5s pass; F exit:0; 10s pass", "50 3");
+  need_sums("60s pass; G granted; G inner renewed; 5s pass; G exit:0; 5s pass", "60 3");
+  need_sums("G inner released", "60 3");
+  need_sums("c closed 10s; 10s pass", "60 3");
+  need_sums("HI granted slots=2; 5s pass", "70 3");
+  const std::string page = lab.raw(&redis::Scripts::inspect, {"holders", "1"});
+  need(page.find("held\n70000") != page.npos, "only the page is counted: " + page);
+  need_sums("HI exit:0", "70 3");
+  lab.granted('J');
+  lab.pass(-5s);
+  need_sums("J exit:0", "70 3");
+}
+MUTANT("inspect leaves out the present holders", {" + held_so_far(page)", ""});
+MUTANT("inspect counts the holders of a page only",
+       {"if holders_from == 0 and live > holders_page then", "if false then"});
+MUTANT("inspect counts a cool-down", {"(line.state == 'held' or line.state == 'revoked')", "true"});
+MUTANT("a run adds nothing at its end",
+       {"  memory.held = memory.held + held_for(line, row.ended)\n", ""});
+MUTANT("a restored run adds its first lease twice",
+       {"math.max(line.since, line.counted or 0)", "line.since"});
+MUTANT("a clock that was set back makes the sum fall",
+       {"return math.max(0, at - math.max(line.since, line.counted or 0))",
+        "return at - math.max(line.since, line.counted or 0)"});
+MUTANT("a run does not add its wait",
+       {"  if line.waited then memory.waited = memory.waited + line.waited end\n", ""});
+
+CASE("sums: an attempt over a quorum that was cancelled does not end the wait") {
+  Ask ask;
+  ask.attempt = 1;
+  lab.granted('A');
+  lab.queued('B', ask);
+  lab.play("5s pass; A exit:0");
+  lab.cancel_attempt('B', 1, {1});
+  lab.play("5s pass");
+  need(lab.inspect().waiters.front().waiting == 10s, "the wait has begun again");
+}
+MUTANT("a cancelled attempt begins the wait again",
+       {"    line.since, line.waited = line.since - (line.waited or 0), nil\n", ""});
 
 CASE("counts: skipped runs are counted") {
   lab.play(
@@ -235,7 +294,7 @@ CASE("ends: a lease that is restored leaves one run") {
     lab.play("31s pass; A restored once=k tries=2 rows=0; counts 1 1 1 0 1");
   }
 }
-MUTANT("the memory counts a restored run twice", {"line.counted = '1'", ""});
+MUTANT("the memory counts a restored run twice", {"line.counted = now", ""});
 MUTANT("the history lists a restored run twice", {"line.counted and row_of(line.token)", "nil"});
 MUTANT("a restored run that fails counts as two failed attempts",
        {"note ~= 'stopped' and not (line and line.counted) then", "note ~= 'stopped' then"});
@@ -244,8 +303,7 @@ MUTANT("a restored lease that expires counts as a second failed attempt",
 MUTANT("the sweep does not note that a restored lease expired",
        {"  M.tombstones.add(owner .. ':counted', 0)",
         "  if not line.counted then M.tombstones.add(owner .. ':counted', 0) end"});
-MUTANT("the memory counts the second end of a lease",
-       {"count_run(row, text, line.counted)", "count_run(row, text)"});
+MUTANT("the memory counts the second end of a lease", {"  if line.counted then return end\n", ""});
 
 // A success that comes after the lease's end, and counts, is the last one everywhere.
 CASE("ends: a late success that counts is the last one") {

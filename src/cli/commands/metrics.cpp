@@ -39,6 +39,12 @@ Value counter(uint64_t lock::Counters::*member) {
   return [member](const lock::Snapshot& lock) { return std::to_string(lock.counters.*member); };
 }
 
+Value sum_of(uint64_t lock::Counters::*member) {
+  return [member](const lock::Snapshot& lock) {
+    return in_seconds(Millis(static_cast<int64_t>(lock.counters.*member)));
+  };
+}
+
 template <class T>
 Value timestamp_of(std::optional<T> lock::Snapshot::*last) {
   return [last](const lock::Snapshot& lock) -> std::optional<std::string> {
@@ -83,6 +89,10 @@ const std::vector<Metric>& metrics() {
        counter(&lock::Counters::superseded)},
       {"rlock_done_total", "counter", "Runs that found their work done.",
        counter(&lock::Counters::done)},
+      {"rlock_held_seconds_total", "counter", "How long runs have held the lock, present ones too.",
+       sum_of(&lock::Counters::held_ms)},
+      {"rlock_waited_seconds_total", "counter", "How long runs had waited for the lock.",
+       sum_of(&lock::Counters::waited_ms)},
   };
   return all;
 }

@@ -121,9 +121,9 @@ void add_missing(std::vector<T>& all, const std::vector<T>& more, Same same) {
 
 constexpr uint64_t Forgotten::*kForgotten[] = {&Forgotten::marks, &Forgotten::failures,
                                                &Forgotten::numbers};
-constexpr uint64_t Counters::*kCounters[] = {&Counters::runs,   &Counters::failures,
-                                             &Counters::losses, &Counters::skips,
-                                             &Counters::done,   &Counters::superseded};
+constexpr uint64_t Counters::*kCounters[] = {
+    &Counters::runs, &Counters::failures,   &Counters::losses,  &Counters::skips,
+    &Counters::done, &Counters::superseded, &Counters::held_ms, &Counters::waited_ms};
 
 // Merges counters. Each server counts what it saw, and a server that was unavailable has missed
 // some, so the server that saw most is nearest to the truth.

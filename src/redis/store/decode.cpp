@@ -202,7 +202,8 @@ lock::Superseded superseded_of(Item item) {
 
 void read_counts(lock::Snapshot& snapshot, Item item) {
   snapshot.counters = {item["runs"].count(),  item["failures"].count(), item["losses"].count(),
-                       item["skips"].count(), item["done"].count(),     item["superseded"].count()};
+                       item["skips"].count(), item["done"].count(),     item["superseded"].count(),
+                       item["held"].count(),  item["waited"].count()};
   snapshot.failures_in_a_row = item["streak"].count();
   if (const lock::ServerTime at = time_of(item["failed_at"]); at.ms > 0) {
     snapshot.last_failure = {at, std::max(Millis(0), span_of(item["failed_took"])),
