@@ -216,8 +216,10 @@ void RunObserver::queued(const lock::Queued& seen) {
   }
   std::lock_guard guard(mutex_);
   const bool died = mark_died(queued);
+  if (queued_ && last_error_ && (outage_shown_ || verbosity_ == Verbosity::verbose)) {
+    print_or_queue(connected_text(server_));
+  }
   queued_ = std::move(queued);
-  if (last_error_ && verbosity_ == Verbosity::verbose) print_or_queue(connected_text(server_));
   end_outage();
   queued_at_ = BootClock::now();
   if (reports_) reports_->begin(queued_at_);
@@ -314,7 +316,7 @@ void RunObserver::report_if_due() {
 void RunObserver::report_outage_if_due() {
   const TimePoint now = BootClock::now();
   if (!outage_reports_ || !outage_reports_->due(now) || give_up_at_ - now <= kShortWait) return;
-  outage_reported_ = true;
+  outage_reported_ = outage_shown_ = true;
   unexplained_ = !last_error_;
   print_or_queue(outage_text());
 }
@@ -322,7 +324,7 @@ void RunObserver::report_outage_if_due() {
 // Call when the server has answered.
 void RunObserver::end_outage() {
   last_error_.reset();
-  unexplained_ = false;
+  unexplained_ = outage_shown_ = false;
   distrusted_since_.reset();
   give_up_at_ = TimePoint::max();
   if (outage_reports_) outage_reports_.emplace(kShortWait);

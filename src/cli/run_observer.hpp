@@ -185,8 +185,9 @@ class RunObserver final : public run::Observer {
   // answer. The outage is reported after a while, even if the server answers for a moment between
   // two waits.
   std::optional<WaitingReports> outage_reports_;
-  TimePoint give_up_at_ = TimePoint::max();  // unless the server answers
-  bool outage_reported_ = false;
+  TimePoint give_up_at_ = TimePoint::max();    // unless the server answers
+  bool outage_reported_ = false;               // at least one
+  bool outage_shown_ = false;                  // the present one
   bool unexplained_ = false;                   // it was reported before its cause was known
   std::optional<TimePoint> distrusted_since_;  // since when TLS has failed in this outage
   bool distrust_reported_ = false;

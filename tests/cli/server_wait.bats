@@ -62,6 +62,20 @@ all_end_with() {
   [[ ${stderr_lines[1]} == *'waiting for "shop/job", for another '*'connected, but no TLS handshake; is this a port without TLS?'* ]] || fail "$stderr"
 }
 
+@test "a waiter that has reported an outage says when it is over" {
+  own --appendonly yes
+  hold shop/job -t 10m
+  start rlock run shop/job -- true 2>err
+  waiter=$!
+  eventually grep -q '^rlock: waiting for "shop/job", 1st in line' err
+  end_server "$own_server"
+  eventually grep -q '^rlock: waiting for "shop/job", for another ' err
+  restart --appendonly yes
+  eventually grep -q '^rlock: "shop/job": connected to .* again$' err
+  let_go shop/job
+  ends_with 0 "$waiter"
+}
+
 @test "after a short outage one of twenty hosts with -n runs the job" {
   away
   hosts 20 -n --connect-timeout 1m --once-per day
