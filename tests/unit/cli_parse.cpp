@@ -116,6 +116,8 @@ TEST_CASE("a mistake on the command line is refused with what may have been mean
       {{"run", "--formats", "x", "--", "true"}, "unknown option"},
       {{"status", "--ttl", "5"}, "status has no option --ttl"},
       {{"status", "-x"}, "unknown option \"-x\"; see rlock status --help"},
+      {{"-a", "x"}, "unknown option \"-a\"; see rlock --help"},
+      {{"--bogus"}, "unknown option \"--bogus\"; see rlock --help"},
       {{"close", "--exclusive", "x"}, "unknown option \"--exclusive\"; see rlock close --help"},
       {{"acquire", "-x", "x"}, "a lock is exclusive unless"},
       {{"run", "--json", "x", "--", "true"}, "--event-log"},

@@ -108,13 +108,14 @@ std::optional<std::string_view> flock_hint(std::string_view option) {
   return std::nullopt;
 }
 
-Error unknown_option(const CommandRow& command, const std::string& word) {
+// `help`: where the user finds the options that could stand there.
+Error unknown_option(const CommandRow& command, const std::string& word, const std::string& help) {
   std::string_view shown = std::string_view(word).substr(0, word.find('='));
   const bool from_flock = command.id == CommandId::run || command.id == CommandId::acquire;
   if (!shown.starts_with("--")) {
     const auto hint = from_flock ? flock_hint(shown) : std::nullopt;
     return usage(util::format("unknown option {}{}", quoted_word(shown),
-                              hint ? ": " + std::string(*hint) : see_help(command.name)));
+                              hint ? ": " + std::string(*hint) : help));
   }
   const OptionRow* row = find_option(shown.substr(2));
   if (row != nullptr && !row->on_command_line()) {
@@ -127,8 +128,7 @@ Error unknown_option(const CommandRow& command, const std::string& word) {
         "run has no --json, because standard output belongs to the command: use --event-log FILE");
   }
   if (row != nullptr) {
-    return usage(
-        util::format("{} has no option {}{}", command.name, shown, see_help(command.name)));
+    return usage(util::format("{} has no option {}{}", command.name, shown, help));
   }
   if (auto hint = from_flock ? flock_hint(shown) : std::nullopt) {
     return usage(util::format("unknown option {}: {}", quoted_word(shown), *hint));
@@ -138,7 +138,7 @@ Error unknown_option(const CommandRow& command, const std::string& word) {
     if (option.applies_to(command.id) && !option.name.empty()) names.push_back(option.name);
   }
   return usage(util::format("unknown option {}{}{}", quoted_word(shown),
-                            suggestion_text(shown.substr(2), names, "--"), see_help(command.name)));
+                            suggestion_text(shown.substr(2), names, "--"), help));
 }
 
 // CLI11's messages begin with the option's name, with or without its dashes; the rest differs
@@ -256,7 +256,9 @@ Result<Words> separate_values(std::span<const std::string> words) {
 Result<Words> collect_names(const Words& rest, const CommandRow& command, bool shell_text) {
   bool forgot_dashes = false;
   for (size_t i = 0; i < rest.size(); ++i) {
-    if (is_option(rest[i]) && !forgot_dashes) return unknown_option(command, rest[i]);
+    if (is_option(rest[i]) && !forgot_dashes) {
+      return unknown_option(command, rest[i], see_help(command.name));
+    }
     forgot_dashes = command.id == CommandId::run && i > 0;
   }
   if (forgot_dashes && shell_text) {
@@ -316,16 +318,22 @@ const OptionRow* named_option(std::string_view word) {
                                 : find_option(word[1]);
 }
 
+// An option that no command has, before the word of the command.
+Status check_options_before(std::span<const std::string> words) {
+  for (size_t i = 0; i < words.size(); i += word_count(words[i])) {
+    if (named_option(words[i]) != nullptr) continue;
+    return unknown_option(row_of(CommandId::run), words[i], see_help(""));
+  }
+  return Done{};
+}
+
 // Without a command word only --help and --version are valid.
 Result<CommandLine> parse_without_command(std::span<const std::string> words) {
   for (const std::string& word : words) {
     if (asks_for_help(word)) return CommandLine(Help{{}, help_length(words)});
     if (word == "--version" || word == "-V") return CommandLine(Version{asks_for_json(words)});
   }
-  for (size_t i = 0; i < words.size(); i += word_count(words[i])) {
-    if (named_option(words[i]) != nullptr) continue;
-    return unknown_option(row_of(CommandId::run), words[i]);
-  }
+  TRY_STATUS(check_options_before(words));
   if (words.empty()) return CommandLine(NoCommand{});
   return usage("a command is missing, such as run" + see_help(""));
 }
@@ -453,6 +461,7 @@ Result<CommandLine> parse(std::span<const std::string> words) {
   if (words[at] == kVersion) return parse_version(rest, asks_for_json(words));
   if (words[at] == kHelp) return parse_help({rest.begin(), rest.end()});
   const CommandRow* command = find_command(words[at]);
+  if (command == nullptr) TRY_STATUS(check_options_before(words.first(at)));
   if (command == nullptr && begins_as_run(words.first(at))) return without_run(words, at, after);
   if (command == nullptr) return unknown_command(words[at], after.has_value());
   Words others(words.begin(), words.end());
