@@ -104,10 +104,13 @@ end
 local function report_absent()
   keys.touch()
   local before = tombstones.kind(owner)
-  local kind = before and tombstones.word(before) or history.row_of(owner, 'owner') and 'expired' or 'unknown'
+  local was_lost = before == WAS_RELEASED and tombstones.kind(owner .. ':lost')
+  local kind = was_lost and 'expired' or before and tombstones.word(before) or history.row_of(owner, 'owner') and 'expired' or 'unknown'
   local mark = outcome.note_late_success(before)
   if not before then outcome.note_lost_run() end
   if entry == '0' then history.settle_row(owner) end
+  -- The next release of this owner learns, too, that the lease had ended before.
+  if kind == 'expired' or kind == 'unknown' then tombstones.add(owner .. ':lost', EXPIRED) end
   tombstones.add(entry == '0' and owner or owner .. ':' .. entry, ended_kind)
   return {'absent', kind = kind, note = notes.of(owner), mark = mark}
 end

@@ -303,7 +303,13 @@ CASE("a live run is not released by its id") {
   need(by_id('B').ending == OwnerEnd::released && lab.holders().empty(),
        "steps cannot be released");
   need(by_id('B').ending == OwnerEnd::released, "a repeated release is refused");
+  lab.play("C granted; 31s pass");
+  for (int i = 0; i < 3; ++i) {
+    need(by_id('C').ending == OwnerEnd::expired, "a repeated release hides that the lease expired");
+  }
 }
+MUTANT("a repeated release does not know that the lease had expired",
+       {"M.tombstones.add(owner .. ':lost', 0)", "local _ = nil"});
 MUTANT("a release by id ends the lease of a live run",
        {"if held_now and by_id and line.responsive == "
         "'2' then return M.replies.encoded({'runs', holder = "
