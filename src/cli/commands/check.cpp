@@ -160,9 +160,9 @@ Result<Report> check_command(const Invocation& invocation) {
   const std::string name = in_quotes(lock.name) + ": ";
   if (!is_known(lock)) {
     // If a job must succeed in time, and its timer never started it, that is an outage.
-    return print_verdict(
-        settings.within ? Verdict::critical : Verdict::unknown,
-        name + "never held, or not within 30 days" + near_name_hint(session, settings.name));
+    return print_verdict(settings.within ? Verdict::critical : Verdict::unknown,
+                         name + "never held, not within 30 days, or the server has lost its data" +
+                             near_name_hint(session, settings.name));
   }
   const Findings findings = findings_of(settings, *lock.snapshot);
   const bool well = findings.verdict == Verdict::ok;

@@ -4,7 +4,6 @@
 
 #include "cli/output/messages.hpp"
 #include "cli/output/table.hpp"
-#include "lock/timing.hpp"
 #include "util/duration.hpp"
 #include "util/process.hpp"
 #include "util/text.hpp"
@@ -165,13 +164,9 @@ std::string command_of(const lock::Run& run, const Record& record, Zones zones) 
                       by.empty() ? "by an operator" : by, command);
 }
 
-// A run that died ran at least until its last renewal. If it died before the first renewal, it ran
-// for less than the time until that.
+// The command of a run that died was stopped at the end of its lease, if not before.
 std::string duration_of(const lock::Run& run) {
-  if (run.renewed.ms <= 0) return span(run.since, run.until);
-  const Millis first = timing::renew_interval(difference(run.renewed, run.until));
-  return difference(run.since, run.renewed) < first / 2 ? "<" + util::format_duration(first)
-                                                        : span(run.since, run.renewed);
+  return (run.renewed.ms > 0 ? "<" : "") + span(run.since, run.until);
 }
 
 Cells run_cells(const lock::Run& run, Zones zones) {
@@ -266,13 +261,11 @@ std::string closure_text(const std::string& name, const lock::Snapshot& snapshot
   return text;
 }
 
-// The length of a run that died, from its last renewal; the first renewal is due after at most 10
-// s.
+// Of a run that died, only the last renewal is known.
 std::string died_text(const lock::Failure& last) {
   constexpr Millis kNotRenewed{100};
-  return "died after " + (last.took < kNotRenewed
-                              ? "less than " + util::format_duration(timing::kLongestRenewInterval)
-                              : util::format_duration(last.took));
+  return last.took < kNotRenewed ? "died before its first renewal"
+                                 : "died, last renewed after " + util::format_duration(last.took);
 }
 
 // The last success, and the failures since.
@@ -389,7 +382,8 @@ std::string holder_details(const lock::Holder& holder, size_t width) {
   details.add("token", holder.token.value == 0 ? "" : std::to_string(holder.token.value));
   if (record.ending) details.add("state", "ending, " + *record.ending);
   if (holder.state == lock::HolderState::revoked) {
-    details.add("state", holder.responsive == lock::Responsive::run
+    details.add("state", holder.died ? "broken by an operator"
+                         : holder.responsive == lock::Responsive::run
                              ? "broken by an operator; its holder has been asked to stop"
                              : "broken by an operator; it stays held until its process exits or "
                                "its lease expires");
@@ -404,7 +398,8 @@ std::string lock_details(const LockView& lock, size_t width) {
   if (!lock.snapshot)
     return clipped_line(lock.name + ": error", width);  // the error was printed before
   if (!is_known(lock)) {
-    return clipped_line(lock.name + ": never held, or not within 30 days", width);
+    return clipped_line(
+        lock.name + ": never held, not within 30 days, or the server has lost its data", width);
   }
   const lock::Snapshot& snapshot = *lock.snapshot;
   const std::string name = util::shortened(util::printable(lock.name), width);
