@@ -42,7 +42,8 @@ std::vector<std::string> some_names(Session& session) {
 
 // `shop/nightly` for `nightly`, or else the name with the most similar spelling.
 std::string near_name(Session& session, const std::string& name) {
-  const std::vector<std::string> names = some_names(session);
+  std::vector<std::string> names = some_names(session);
+  std::erase(names, name);
   for (const std::string& other : names) {
     if (other.ends_with("/" + name)) return other;
   }
@@ -58,7 +59,7 @@ bool may_report(const Session& session, const Choices& choices) {
 // `did you mean "nightly"?`; empty if no name is similar.
 std::string question(Session& session, const lock::LockName& name) {
   const std::string other = near_name(session, name.text());
-  if (other.empty() || other == name.text()) return {};
+  if (other.empty()) return {};
   return util::format("did you mean {}?", in_quotes(other));
 }
 
@@ -73,12 +74,14 @@ void report_unknown_name(Session& session, const lock::LockName& name, const Cho
                 Weight::notice);
 }
 
-void report_unused_name(const Session& session, const lock::LockName& name,
-                        const lock::Snapshot& seen, const Choices& choices) {
+void report_unused_name(Session& session, const lock::LockName& name, const lock::Snapshot& seen,
+                        const Choices& choices) {
   if (!may_report(session, choices) || was_held(seen)) return;
-  print_message(util::format("no run of {} is known at {}; rlock status{} --all lists the names",
-                             in_quotes(name.text()), util::printable(session.server()),
-                             session.lock_options()),
+  const std::string asked = question(session, name);
+  const std::string list =
+      util::format("rlock status{} --all lists the names", session.lock_options());
+  print_message(util::format("no run of {} is known at {}; {}", in_quotes(name.text()),
+                             util::printable(session.server()), asked.empty() ? list : asked),
                 Weight::notice);
 }
 

@@ -10,11 +10,10 @@ namespace rlock::cli {
 // names.
 void report_unknown_name(Session& session, const lock::LockName& name, const Choices& choices);
 
-// Prints that no run of the lock is known, from the snapshot `seen`. For a command that also makes
-// a new name known, such as `rlock close` before the first run: it does not search the server for a
-// similar name.
-void report_unused_name(const Session& session, const lock::LockName& name,
-                        const lock::Snapshot& seen, const Choices& choices);
+// The same for a command that makes a new name known, such as `rlock close` before the first run.
+// `seen` is the lock before that.
+void report_unused_name(Session& session, const lock::LockName& name, const lock::Snapshot& seen,
+                        const Choices& choices);
 
 // `; did you mean "nightly"?`, for an error about a name that no run held; empty otherwise.
 std::string near_name_hint(Session& session, const lock::LockName& name);

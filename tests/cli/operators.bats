@@ -23,7 +23,7 @@ rfc3339='^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$'
   [ "$(jq -c '[.locks[] | [.name, .state, .holders, .waiters]]' <<<"$output")" = \
     '[["remembered","free",[],0],["never-seen","free",[],0]]' ] || fail "$output"
   run -0 rlock status never-seen remembered
-  [ "${lines[0]}" = "never-seen: never held, or not within 30 days" ] || fail "$output"
+  [ "${lines[0]}" = "never-seen: never held, not within 30 days, or the server has lost its data" ] || fail "$output"
   [[ ${lines[1]} == "remembered: free"* ]] || fail "$output"
   [ "$(rlock status --json remembered never-seen | jq -c '[.locks[].known]')" = '[true,false]' ]
 }
@@ -482,10 +482,10 @@ breaks() {
   quietly rlock close -q shop/nightyl --for 1h
 }
 
-@test "closing a name says that no run of it is known" {
+@test "closing a name says that no run of it is known, and suggests a similar name" {
   rlock run shop/nightly -- true
   run -0 --separate-stderr rlock close shop/nightly shop/nihgtly --for 1h
-  [ "$stderr" = "rlock: no run of \"shop/nihgtly\" is known at $SERVER/s; rlock status --all lists the names" ] || fail "$stderr"
+  [ "$stderr" = "rlock: no run of \"shop/nihgtly\" is known at $SERVER/s; did you mean \"shop/nightly\"?" ] || fail "$stderr"
   [[ $output == *'closed "shop/nihgtly" until'* ]] || fail "$output"
   # It is closed already: whoever closed it has read this.
   run -0 --separate-stderr rlock close shop/nihgtly --for 2h
