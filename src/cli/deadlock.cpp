@@ -35,13 +35,21 @@ DeadlockWatch::DeadlockWatch(const run::Plan& plan, Session& session, const run:
 
 std::optional<std::string> DeadlockWatch::look(const lock::Holder& holder) {
   constexpr Millis kFirst{2000}, kAgain{2000}, kEvery{60'000}, kTimeout{300};
-  if (held_.empty()) return std::nullopt;
+  if (held_.empty() || reported_) return std::nullopt;
+  const Hold wanted{name_.text(), holder.owner};
+  if (std::find(held_.begin(), held_.end(), wanted) != held_.end()) {
+    reported_ = true;
+    return util::format(
+        "{} is held by the run around this command, {}: rlock acquire waits until that run ends; "
+        "rlock run enters the lock instead",
+        in_quotes(name_.text()), process_phrase(decode_record(holder.record), holder.owner));
+  }
   lock::SystemPoller poller(signal_fd_);
   const TimePoint now = poller.now();
   if (!next_) next_ = now + kFirst;
-  if (reported_ || now < *next_) return std::nullopt;
+  if (now < *next_) return std::nullopt;
   auto chain = find_deadlock(lock_reader(inspector_, poller, std::min(deadline_, now + kTimeout)),
-                             {name_.text(), holder.owner}, held_);
+                             wanted, held_);
   next_ = now + (chain.empty() ? kEvery : kAgain);
   reported_ = found_.add(std::move(chain));
   if (!reported_) return std::nullopt;

@@ -31,6 +31,11 @@ load helpers/helpers
   [ "$(grep -c warning: one)" -eq 1 ] || fail "$(cat one)"
 }
 
+@test "acquire inside a run that holds the lock says that it waits for that run" {
+  run ! --separate-stderr rlock run around -- rlock acquire around -t 1m -w 2s
+  [[ ${stderr_lines[0]} =~ 'warning: "around" is held by the run around this command, '.*' (pid '[0-9]+'): rlock acquire waits until that run ends; rlock run enters the lock instead' ]] || fail "$stderr"
+}
+
 has_entries() { [ "$(about "$2" entries)" = "$1" ]; }
 
 @test "a nested run of a held lock starts immediately, with the same owner id and token" {
