@@ -46,7 +46,11 @@ load helpers/helpers
   done
   run -0 --separate-stderr rlock acquire --ttl 1s :deploy
   says 'warning: lock name ":deploy": it begins with ":"'
-  for text in a-b x-- 'cost-in-$' shop-/x; do
+  for text in 'shop/$ENV' 'shop/%ENV%'; do
+    run -0 --separate-stderr rlock run "$text" -- true
+    says "warning: lock name \"$text\": it contains ${text#*/}; is that a variable that was left as it is?"
+  done
+  for text in a-b x-- 'cost-in-$' 'cost-$5' '10%-a' shop-/x; do
     quietly rlock run "$text" -- true
   done
 }

@@ -274,8 +274,27 @@ bool has_one_part_after_slash(std::string_view name) {
   return name.starts_with('/') && name.find('/', 1) == name.npos;
 }
 
+// `$JOB` of a shell, and `%JOB%` of Windows. Empty if there is none.
+std::string_view variable_in(std::string_view name) {
+  const auto is_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+  };
+  for (size_t at = 0; (at = name.find_first_of("$%", at)) != name.npos; ++at) {
+    const auto rest = name.substr(at + 1);
+    const size_t length =
+        static_cast<size_t>(std::find_if_not(rest.begin(), rest.end(), is_word) - rest.begin());
+    if (length == 0 || util::leading_digits(rest).size() == length) continue;
+    if (name[at] == '$') return name.substr(at, length + 1);
+    if (length < rest.size() && rest[length] == '%') return name.substr(at, length + 2);
+  }
+  return {};
+}
+
 // Why the author of a name may have meant another; empty: no reason.
 std::string doubt_about(std::string_view name) {
+  if (const auto variable = variable_in(name); !variable.empty()) {
+    return util::format("it contains {}; is that a variable that was left as it is?", variable);
+  }
   constexpr std::string_view kJoints = "-_:.";
   const auto is_joint = [&](char c) { return kJoints.find(c) != kJoints.npos; };
   if (has_one_part_after_slash(name) || name.starts_with(':')) {
