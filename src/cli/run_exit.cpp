@@ -408,13 +408,13 @@ class EndText {
     return {};
   }
 
-  // The numbers of a CI system may begin again at 1, and one of its runs may be left in the queue.
+  // The numbers of a CI system may begin again at 1.
   std::string remedy_for(const lock::Superseded& newer) const {
-    if (newer.granted.ms > 0) {
-      return "; if the numbers have started again: " + command_line("forget");
-    }
-    return util::format("; if that run is left over: {} shows its owner, and {} removes it",
-                        command_line("queue"), command_line("queue", " --remove OWNER"));
+    if (newer.granted.ms == 0) return "; see " + command_line("queue");
+    return util::format(
+        "; if the numbers have started again: {}, which also forgets the work done "
+        "with --once",
+        command_line("forget"));
   }
 
   std::string typed_key() const {

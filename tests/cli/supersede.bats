@@ -31,7 +31,7 @@ newest() { [ "$(rlock queue --json deploy | jq -c '[.waiters[].pid]')" = "[$1]" 
   grep -qF "(pid ${pids[1]})" said.1 || fail "$(cat said.1)"
   # An old one that is tried again.
   run -75 --separate-stderr rlock run --supersede=7 deploy -- touch old
-  says "number 7 was superseded by number 20 of" "(pid ${pids[19]}), which has waited since " "rlock queue --remove OWNER deploy removes it"
+  says "number 7 was superseded by number 20 of" "(pid ${pids[19]}), which has waited since " "; see rlock queue deploy"
   newest "${pids[19]}"
   let_go deploy
   ends_with 0 "${pids[19]}"

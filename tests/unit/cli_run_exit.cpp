@@ -231,16 +231,16 @@ TEST_CASE("a superseded run names the newer one") {
   CHECK(contains(got.message,
                  ": number 3 was superseded by number 57 of ci@runner7 (pid 812), "
                  "which was granted the lock 3d ago, at 20"));
-  CHECK(contains(got.message, "; if the numbers have started again: rlock forget nightly"));
+  CHECK(contains(got.message,
+                 "; if the numbers have started again: rlock forget nightly, which also "
+                 "forgets the work done with --once"));
   Record newer = decode_record(record);
   newer.supersede = 58;
   got = to_exit(lock::Superseded{encode_record(newer), {}, {}, {}}, deploy);
   CHECK(contains(got.message, ": number 3 was superseded by number 58 of ci@runner7 (pid 812); "));
   got = to_exit(lock::Superseded{record, 57, {}, {1763712005000}}, deploy);
   CHECK(got.message.ends_with(
-      "(pid 812), which has waited since 2025-11-21T08:00:05Z; if that run is left "
-      "over: rlock queue nightly shows its owner, and rlock queue --remove "
-      "OWNER nightly removes it"));
+      "(pid 812), which has waited since 2025-11-21T08:00:05Z; see rlock queue nightly"));
 }
 
 TEST_CASE("a success that is not recorded is a warning, and the exit code stays") {
