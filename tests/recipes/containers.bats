@@ -15,7 +15,7 @@ both_ran() { [ "$(wc -l <ran)" -eq 2 ]; }
 job=(spec jobTemplate spec)
 
 @test "a CronJob in two clusters does its job once; a skip and a second pod are no failures" {
-  arguments kubernetes/cronjob.yaml "${job[@]}" template spec containers 0 args
+  arguments kubernetes/cronjob.yaml "${job[@]}" template spec containers 0 command
   at_noon
   program bin/nightly-job 'echo ran >>nightly; echo $$ >running; sleep 1'
   start "${argv[@]}"
@@ -27,10 +27,10 @@ job=(spec jobTemplate spec)
   [ "$(wc -l <nightly)" -eq 1 ]
 }
 
-@test "the arguments of the page do the job once, too" {
+@test "the command of the page does the job once, too" {
   needs_yaml
-  recipe "A KUBERNETES CRONJOB" >args.yaml
-  mapfile -d '' -t argv < <(/usr/bin/python3 "$BATS_TEST_DIRNAME/from_yaml.py" args.yaml args --arguments)
+  recipe "A KUBERNETES CRONJOB" >command.yaml
+  mapfile -d '' -t argv < <(/usr/bin/python3 "$BATS_TEST_DIRNAME/from_yaml.py" command.yaml command --arguments)
   at_noon
   program bin/nightly-job 'echo ran >>nightly'
   for _ in 1 2; do run -0 "${argv[@]}"; done
@@ -41,7 +41,7 @@ job=(spec jobTemplate spec)
   needs_yaml
   codes=$(from_yaml kubernetes/cronjob.yaml "${job[@]}" podFailurePolicy rules 0 onExitCodes values | tr '\n' ' ')
   [ "$codes" = "64 77 " ]
-  arguments kubernetes/cronjob.yaml "${job[@]}" template spec containers 0 args
+  arguments kubernetes/cronjob.yaml "${job[@]}" template spec containers 0 command
   redis config set requirepass secret >/dev/null
   run -77 "${argv[@]}"
   redis -a secret --no-auth-warning config set requirepass '' >/dev/null
@@ -49,7 +49,7 @@ job=(spec jobTemplate spec)
 }
 
 @test "five replicas that start together migrate one after the other, and each starts when its own is done" {
-  arguments kubernetes/migrate.yaml spec template spec initContainers 0 args
+  arguments kubernetes/migrate.yaml spec template spec initContainers 0 command
   program migrate 'mkdir migrating || exit; echo migrated >migrating/done; mv migrating/done .; rmdir migrating'
   for i in 1 2 3 4 5; do
     start sh -c '"$@" && cat done' sh "${argv[@]}" >"replica.$i" 2>/dev/null
@@ -59,14 +59,14 @@ job=(spec jobTemplate spec)
 }
 
 @test "a migration that fails is repeated by another replica" {
-  arguments kubernetes/migrate.yaml spec template spec initContainers 0 args
+  arguments kubernetes/migrate.yaml spec template spec initContainers 0 command
   program migrate 'mkdir first || exit 0; exit 7'
   run -7 "${argv[@]}"
   run -0 "${argv[@]}"
 }
 
 @test "one of two pods runs the service, and the other takes over when the first is stopped" {
-  arguments kubernetes/standby.yaml spec template spec containers 0 args
+  arguments kubernetes/standby.yaml spec template spec containers 0 command
   program bin/scheduler 'echo "$RLOCK_TOKEN $*" >>ran; exec sleep 1000'
   start "${argv[@]}" 2>/dev/null
   local active=$!
