@@ -85,7 +85,9 @@ constexpr OptionRow kOptions[] = {
     {option(Opt::shell_text, "", "TEXT", "COMING FROM FLOCK", kRun,
             {.group = Group::processes, .letter = 'c', .common = true, .demand = Demand::given}),
      "run TEXT with $SHELL (or /bin/sh, if it is not set) instead of a COMMAND",
-     "For pipes and redirections under the lock. TEXT is one word: quote it. This option cannot be "
+     "For pipes and redirections under the lock. TEXT is one word: quote it. As with sh -c, the "
+     "exit "
+     "code is that of the last command, unless TEXT begins with set -e. This option cannot be "
      "combined with a COMMAND after --."},
     {option(Opt::ttl, "ttl", "DUR", "A HOT STANDBY, OR LEADER", kRun | kAcquire | kRenew | kDoctor,
             {.group = Group::lease,
@@ -368,7 +370,8 @@ constexpr OptionRow kOptions[] = {
      "free text shown to others in status, queue and messages",
      "Say why the lock is held: give the name of a release or the number of a ticket, for example. "
      "TEXT must not contain a secret. Without this option the reason in a CI job is the address of "
-     "the job; an empty TEXT, or --hide-command, leaves it out."},
+     "the job or its build, from CI_JOB_URL, BUILD_URL, BUILDKITE_BUILD_URL, CIRCLE_BUILD_URL or "
+     "GITHUB_RUN_ID; an empty TEXT, or --hide-command, leaves it out."},
 
     // ---- which server, how to reach it, what to print ----
 
