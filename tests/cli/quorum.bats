@@ -143,7 +143,7 @@ waiter_differs() {
 @test "if a majority hangs, rlock exits with 69 in time, and nothing stays anywhere" {
   in_use 5
   signal_server STOP 1 2 3
-  run -69 --separate-stderr rlock run -w 5 job -- touch started
+  run -69 --separate-stderr rlock run -q -w 5 job -- touch started
   says '"job"' "only 2 of 5 servers" "$quorum_folder/3/s"
   signal_server CONT 1 2 3
   eventually no_trace job 1 2 3 4 5
