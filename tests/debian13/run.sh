@@ -49,6 +49,7 @@ install_base() {
   [ -z "${proxy:-}" ] || echo "Acquire::http::Proxy \"$proxy\";" >"$1/etc/apt/apt.conf.d/proxy"
   printf 'deb %s main\n' "$mirror $suite" "$mirror $suite-updates" "$security $suite-security" >"$1/etc/apt/sources.list"
   cp /etc/resolv.conf "$1/etc/resolv.conf"
+  echo '127.0.0.1 localhost' >"$1/etc/hosts"  # as every machine has it; tests mount theirs over it
 }
 
 clone() {
