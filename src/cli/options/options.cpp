@@ -86,9 +86,8 @@ constexpr OptionRow kOptions[] = {
             {.group = Group::processes, .letter = 'c', .common = true, .demand = Demand::given}),
      "run TEXT with $SHELL (or /bin/sh, if it is not set) instead of a COMMAND",
      "For pipes and redirections under the lock. TEXT is one word: quote it. As with sh -c, the "
-     "exit "
-     "code is that of the last command, unless TEXT begins with set -e. This option cannot be "
-     "combined with a COMMAND after --."},
+     "exit code is that of the last command, unless TEXT begins with set -e. This option cannot "
+     "be combined with a COMMAND after --."},
     {option(Opt::ttl, "ttl", "DUR", "A HOT STANDBY, OR LEADER", kRun | kAcquire | kRenew | kDoctor,
             {.group = Group::lease,
              .letter = 't',
