@@ -365,9 +365,10 @@ TEST_CASE("an error names lock and server once") {
       run_exit(Error{ErrorKind::unavailable, "cannot acquire \"nightly\" at db1:6379: timed out"});
   CHECK(full.code == 69);
   CHECK(full.message ==
-        "cannot acquire \"nightly\" at db1:6379: timed out; rlock doctor checks the server");
+        "cannot acquire \"nightly\" at db1:6379: timed out; rlock doctor checks the server, "
+        "rlock help 69 says what to do");
   Error denied{ErrorKind::denied, "cannot acquire \"nightly\" at db1:6379: NOPERM"};
-  CHECK(run_exit(denied).message.ends_with("; rlock doctor checks the server"));
+  CHECK(run_exit(denied).message.ends_with("rlock help 77 says what to do"));
 }
 
 TEST_CASE("each cause of an end has its exit code, event and words in one row") {

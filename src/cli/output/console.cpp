@@ -143,7 +143,9 @@ std::string next_step(const Error& error, std::string_view longer) {
   }
   const bool server_failed =
       error.kind == ErrorKind::unavailable || error.kind == ErrorKind::denied;
-  return server_failed ? text + "; rlock doctor checks the server" : text;
+  if (!server_failed) return text;
+  return text + util::format("; rlock doctor checks the server, rlock help {} says what to do",
+                             exit_code(error.kind));
 }
 
 Status confirm(const std::string& question, const std::string& what) {
