@@ -28,8 +28,9 @@ TEXTS = {
     "Restart": "The server restarted while processes waited for one lock.",
     "Many": "Many locks had waiters at the same time.",
     "Rate": "50 runs at a time started, without contention.",
-    "Soak": "The soak ran with mixed faults. The first row of each piece shows the state after three minutes, when every part has been used, "
-            "and the second row the state at the end. The machine had other work at the same time.",
+    "Soak": "Runs of every kind contended for 200 locks on three servers, alone and as a quorum, with mixed faults. The columns of the servers "
+            "are sums, and an overlap is a command that found another at work. The first row of each piece shows the state after three minutes, "
+            "when every part has been used, and the second row the state at the end. The machine had other work at the same time.",
 }
 COLUMNS = {
     "drift_ppm": "drift in ppm", "host_years": "host-years", "noticed": "detected as", "seeds": "seeds",
@@ -48,7 +49,8 @@ COLUMNS = {
     "server_cpu_share": "server CPU share", "kept_their_places": "kept their positions", "waiters_each": "waiters of each",
     "runs_a_second": "runs per second", "runs_a_minute": "runs per minute", "us_in_scripts_a_run": "µs in scripts per run",
     "server_cpu_us_a_run": "server µs per run", "runs_a_second_of_a_server_core": "runs per second of a server core",
-    "endless_keys": "keys without expiry", "server_kb": "server kB", "holder_kb": "holder kB", "waiter_kb": "waiter kB", "watch_kb": "watch kB",
+    "endless_keys": "keys without expiry", "servers_kb": "servers kB", "holder_kb": "holder kB", "waiter_kb": "waiter kB", "voter_kb": "voter kB",
+    "watch_kb": "watch kB",
 }
 COLOURS = ("#3b6ea5", "#c0504d", "#5b8c3a", "#8064a2", "#d98a1f", "#2a9d9d", "#777777", "#b0478f")
 
