@@ -203,7 +203,9 @@ def numbers():
     peers = kept("peers.json")
     for part, title in (("rows", "Peers"), ("waiters", "Peers and their waiters"), ("faults", "Peers and faults")):
         out += section(title, of(peers), peers[part])
-    for name in ("names", "restart", "many", "rate"):
+    rate = kept("rate.json")
+    out += section("Rate", of(rate), rate["rows"])
+    for name in ("names", "restart", "many"):
         one = kept(f"{name}.json")
         values = {key: value for key, value in one.items() if key not in ("command", "commit", "date", "load", "process_ms")}
         out += section(name.capitalize(), of(one), [values])

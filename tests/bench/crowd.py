@@ -166,7 +166,12 @@ def many(locks=1000, waiters=10):
 
 @recorded("rate")
 def rate(count=10_000):
-    with Server() as server:
+    return {"rows": [{"persistence": "none", **rate_of(count)},
+                     {"persistence": "each write synced", **rate_of(count, "--appendonly", "yes", "--appendfsync", "always")}]}
+
+
+def rate_of(count, *options):
+    with Server(*options) as server:
         spent, _ = server.in_commands()
         begin, cpu, live = time.monotonic(), server.cpu(), []
         for number in range(count):
