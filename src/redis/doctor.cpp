@@ -342,19 +342,34 @@ class ServerExaminer {
     const auto second_call = other.ask(words, &lua::atomicity);
     report_.atomic_error = first_error({&first_call, &second_call});
     if (report_.atomic_error) return;
-    std::atomic<int> unanswered = 0;
-    auto count_up = [&](CommandClient& client) {
-      for (int i = 0; i < kRounds; ++i) unanswered += client.ask(words, &lua::atomicity) ? 0 : 1;
+    std::atomic<bool> unanswered = false, removed = false;
+    const auto count_in = [&](const Result<Words>& reply) {
+      const int64_t count = reply && !reply->empty() ? number(reply->front()) : 0;
+      if (count == 0) unanswered = true;
+      // Only the first call counts from 1, unless the server has removed the key.
+      if (count == 1) removed = true;
+      return count;
     };
-    std::thread second([&] { count_up(other); });
-    count_up(client_);
+    count_in(second_call);
+    const auto count_up = [&](CommandClient& client) {
+      return count_in(client.ask(words, &lua::atomicity));
+    };
+    const auto count_rounds = [&](CommandClient& client) {
+      for (int i = 0; i < kRounds; ++i) count_up(client);
+    };
+    std::thread second([&] { count_rounds(other); });
+    count_rounds(client_);
     second.join();
-    auto last = ask(words, &lua::atomicity);
     constexpr int kCalls = 2 * kRounds + 3;  // including the first two and the last one
-    if (unanswered == 0 && last && !last->empty()) {
-      report_.atomic = number(last->front()) == kCalls;
-    } else {
+    const bool counted_all = count_up(client_) == kCalls;
+    if (unanswered) {
       report_.atomic_error = Error{ErrorKind::unavailable, "the server left calls unanswered"};
+    } else if (removed) {
+      report_.atomic_error =
+          Error{ErrorKind::unavailable, "the server removed the key of this test"};
+      report_.atomic_error->cause = Cause::out_of_memory;
+    } else {
+      report_.atomic = counted_all;
     }
     (void)ask({"EVAL", "return redis.call('DEL', KEYS[1])", "1", hash});
   }

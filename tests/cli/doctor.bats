@@ -238,6 +238,7 @@ mends() {
   [ "$(state role)" = fail ]
   run -1 rlock doctor
   [[ $output == *"fail  role"*replica* ]] || fail "$output"
+  [ "$(advice commands)" = "$(advice role)" ]
 }
 
 @test "an eviction policy that deletes keys is a warning, exit 0; with --strict, or a limit to the memory, it fails" {
@@ -305,7 +306,7 @@ detail() {
   [[ $output == *"waiting       not tested: "*NOREPLICAS* && $output != *"allow BLPOP"* ]] || fail "$output"
   own --replicaof 127.0.0.1 1
   run -1 rlock doctor
-  [[ $output == *"waiting       not tested: "*READONLY*"-> fix what the failed check above reports"* && $output != *"allow BLPOP"* ]] ||
+  [[ $output == *"waiting       not tested: "*READONLY*"-> use the address of the master"* && $output != *"allow BLPOP"* ]] ||
     fail "$output"
 }
 
@@ -371,6 +372,29 @@ endless() {
   own --maxmemory 1
   run -1 rlock doctor
   [[ $output == *"fail  commands"*OOM*"-> free memory"* ]] || fail "$output"
+}
+
+# each_count REPLY: the server answers so from the third call on, whether it runs one script at a time.
+each_count() {
+  end_started
+  rm -f p
+  start picky_server.py "$here/p" "$SERVER/s" log "EVALSHA $sha@3=$1"
+  eventually test -S p
+}
+
+@test "a server that removes the key of the test of scripts has not failed it" {
+  local here=$PWD sha=""
+  start picky_server.py "$here/p" "$SERVER/s" log
+  eventually test -S p
+  export RLOCK_URL=unix://$here/p
+  rlock doctor >/dev/null
+  sha=$(awk '/:atomicity$/ { print toupper($3); exit }' log)
+  each_count :7
+  [ "$(state scripts)" = fail ]
+  [[ $(rlock doctor) == *"runs scripts concurrently"* ]]
+  each_count :1
+  [ "$(state scripts)" = warn ]
+  [[ $(rlock doctor) == *"not tested: the server removed the key"*"-> free memory"* ]]
 }
 
 @test "a server that is busy with a script: the advice is to end that" {

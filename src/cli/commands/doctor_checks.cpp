@@ -222,8 +222,7 @@ std::optional<Check> role(const ServerReport& report) {
         "an active replica: two masters accept writes, and after a split one loses its writes",
         "use a separate server for locks, without active-replica");
   }
-  return fail("a replica: it rejects writes, or loses them",
-              "use the address of the master, or a redis+sentinel:// URL, which looks it up");
+  return fail("a replica: it rejects writes, or loses them", kUseMaster);
 }
 
 // For a member of a quorum.

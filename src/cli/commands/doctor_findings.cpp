@@ -14,6 +14,7 @@ constexpr std::pair<Cause, const char*> kRemedies[] = {
     {Cause::certificate_authority,
      "use --cacert FILE with the authority that signed the certificate"},
     {Cause::other_kind, "correct the URL"},
+    {Cause::read_only, kUseMaster},
     {Cause::unknown_host, "correct the host name in the URL, or the name server"},
     {Cause::tls, "check the URL's scheme, --cert, --key and the certificate's dates"},
     {Cause::too_many_clients,

@@ -16,6 +16,8 @@ namespace rlock::cli {
 
 // The advice if another failure prevented the test.
 constexpr const char* kFixFirst = "fix what the failed check above reports";
+constexpr const char* kUseMaster =
+    "use the address of the master, or a redis+sentinel:// URL, which looks it up";
 
 // The results of a check, without its name, which is in its row.
 Check graded(Grade grade, std::string detail, std::string advice);
