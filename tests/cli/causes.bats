@@ -66,6 +66,7 @@ table() {
 78 cluster EVALSHA=-ERR unknown command 'EVALSHA', with args beginning with: 'a'
 78 web redis://
 78 web rediss://
+78 page redis://
 78 url unix:///a/path/of/more/than/a/hundred/bytes/which/no/socket/may/have/since/the/kernel/has/no/room/for/it/in/an/address/of/its/own
 78 none
 65 socket EVALSHA=-WRONGTYPE Operation against a key holding the wrong kind of value
@@ -97,15 +98,15 @@ server() {
       RLOCK_URL=redis+$place://127.0.0.1:$port
       [ "$place" = cluster ] || RLOCK_URL+=/the-master
       ;;
-    web)
+    web | page)  # with a head, or as HTTP/0.9
       port=$(free_ports 1)
       start /usr/bin/python3 -c 'import socket, sys
 with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as server:
     while True:
         peer = server.accept()[0]
         peer.recv(1000)
-        peer.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-        peer.close()' "$port"
+        peer.sendall({"web": b"HTTP/1.1 400 Bad Request\r\n\r\n", "page": b"<!DOCTYPE HTML>\n"}[sys.argv[2]])
+        peer.close()' "$port" "$place"
       eventually listens "$port"
       RLOCK_URL=${rule}127.0.0.1:$port
       ;;

@@ -125,6 +125,8 @@ std::string next_step(const Error& error, std::string_view longer) {
     switch (error.cause) {
       case Cause::unknown_host:
         return "; correct the host name in the URL (rlock config shows where that is from)";
+      case Cause::other_kind:
+        return "; correct the URL (rlock config shows where that is from)";
       case Cause::read_only:
         return "; this server is a replica: give the URL of the master";
       case Cause::unknown_master:

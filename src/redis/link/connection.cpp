@@ -548,7 +548,8 @@ void Connection::finish_reply() {
 void Connection::handle_bad_reply(Error why, std::string_view bytes) {
   const bool first = handshake_.is_pending() && handshake_.awaits_first();
   const bool tls = bytes.starts_with("\x15\x03");  // an alert
-  if (first && (tls || bytes.starts_with("HTTP/") || bytes.starts_with("SSH-"))) {
+  const bool web = bytes.starts_with("HTTP/") || bytes.starts_with("<");
+  if (first && (tls || web || bytes.starts_with("SSH-"))) {
     why.kind = ErrorKind::config;
     why.retry = Retry::never;
     why.cause = Cause::other_kind;
