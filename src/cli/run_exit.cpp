@@ -297,7 +297,7 @@ class EndText {
     }
     if (end.lost->reported) message += cause_to_check(*end.lost->reported);
     if (end.kept_for > Millis(0)) message += "; " + kept_text(end.kept_for);
-    return message;
+    return message + util::format("; rlock help {} says what to do", int{kLost});
   }
 
   std::string run_limit_text(const run::RunEnd& end) const {
