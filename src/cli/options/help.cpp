@@ -489,8 +489,9 @@ std::string guarantees_help() {
       "is killed, its guard stops the command.",
       "Waiters acquire the lock in the order of their arrival. However a process dies, its lock is "
       "free when the lease expires.",
-      "Each grant has a fencing token that is greater than all earlier ones. A resource that "
-      "rejects smaller tokens is safe even if a condition does not hold.",
+      "Each grant has a fencing token that is greater than all earlier ones, as long as the "
+      "server's clock is right. A resource that rejects smaller tokens is safe even if a condition "
+      "does not hold.",
   };
   std::string out;
   wrap(out,
