@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """record.py RLOCK FILE.svg: plays a session in a real terminal, on a server of its own, and draws it as an animated picture.
 
-Two hosts, web1 and web2, are host names in namespaces of their own: needs root, redis-server and unshare.
+Two hosts, web1 and web2, are host names in namespaces of their own, where db1 is this machine: needs root, redis-server and unshare.
 """
 import html
 import os
@@ -13,6 +13,7 @@ import time
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(TOP / "tests/harness"))
+from harness import free_ports  # noqa: E402  # pylint: disable=wrong-import-position
 from redis_server import RedisServer  # noqa: E402  # pylint: disable=wrong-import-position
 from screen import Screen  # noqa: E402  # pylint: disable=wrong-import-position
 
@@ -29,11 +30,21 @@ text { font: 14px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; 
 """
 
 
+class WrappingScreen(Screen):
+    """Continues a long line in the next row."""
+
+    def put(self, character):
+        row, column = self.at
+        if column > COLUMNS and character not in "\r\n":
+            self.at = (row + 1, 1)
+        super().put(character)
+
+
 class Session:
     """What each row of the screen showed, and when."""
 
     def __init__(self, argv, env):
-        self.screen = Screen(argv, COLUMNS, ROWS, env)
+        self.screen = WrappingScreen(argv, COLUMNS, ROWS, env)
         self.begin = None
         self.rows = [[] for _ in range(ROWS)]  # [from, until or None, text]
 
@@ -110,13 +121,14 @@ def draw(session, title):
 
 
 def on_host(name, *argv):
-    return ["unshare", "-u", "sh", "-c", 'hostname "$1"; shift; exec "$@"', "sh", name, *argv]
+    return ["unshare", "--uts", "--mount", "sh", "-c", 'mount --bind hosts /etc/hosts; hostname "$1"; shift; exec "$@"', "sh", name, *argv]
 
 
 def play(folder, env, server_pid):
     """The session: web2 waits for the job that web1 does, and then loses the server while it works itself."""
     (folder / "backup.sh").write_text('#!/bin/sh\nsleep "${1:-1}"\necho "backup of $(hostname) done, token $RLOCK_TOKEN"\n', encoding="utf-8")
     (folder / "backup.sh").chmod(0o755)
+    (folder / "hosts").write_text("127.0.0.1 db1\n", encoding="ascii")
     job = ["rlock", "run", "shop/nightly", "--", "./backup.sh", "9"]
     quiet = {"cwd": folder, "env": env, "stdout": subprocess.DEVNULL}
     for _ in range(3):  # so that web2 can say how long it usually takes
@@ -142,9 +154,9 @@ def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__.splitlines()[0])
     rlock = pathlib.Path(sys.argv[1]).resolve()
-    with RedisServer() as server:
+    with RedisServer(port=free_ports(1)[0]) as server:
         os.chdir(server.folder)
-        env = {**os.environ, "PATH": f"{rlock.parent}:{os.environ['PATH']}", "RLOCK_URL": server.url, "RLOCK_CONFIG": "/dev/null"}
+        env = {**os.environ, "PATH": f"{rlock.parent}:{os.environ['PATH']}", "RLOCK_URL": f"redis://db1:{server.port}", "RLOCK_CONFIG": "/dev/null"}
         session = play(pathlib.Path(server.folder), env, server.process.pid)
     pathlib.Path(TOP, sys.argv[2]).write_text(draw(session, TITLE),
                                               encoding="utf-8")
