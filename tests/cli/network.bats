@@ -35,7 +35,7 @@ cut_off() {
   drop "$@"
   run -0 env RLOCK_URL="$near" rlock run -w 60 lost -- flock -n alone true
   ends_with 76 "$holder"
-  grep -q '^rlock: lost "lost" at 127.0.0.1:6379: .*; rlock stopped the command$' err || fail "$(cat err)"
+  grep -q '^rlock: lost "lost" at 127.0.0.1:6379: .*; rlock stopped the command; rlock help 76 says what to do$' err || fail "$(cat err)"
   # On a slow machine a warning comes before it.
   [ "$(grep -vc 'unless the server answers$' err)" -eq 1 ] || fail "$(cat err)"
 }

@@ -149,7 +149,7 @@ killed_with() {
 }
 
 @test "a nested run that is killed with its outer command keeps the lock, which is reported" {
-  local held='the lock stays held for up to (1m|[0-9]+s), until the lease of a nested run ends; rlock force-unlock --now killed frees it now$'
+  local held='the lock stays held for up to (1m|[0-9]+s), until the lease of a nested run ends; rlock force-unlock --now killed frees it now'
   killed_with --stop-after 100ms
   kill -TERM "$holder"
   ends_with 137 "$holder"

@@ -171,7 +171,7 @@ traced() { grep -q '^TracerPid:.*[1-9]' "/proc/$1/status"; }
   end_server "$own_server"
   ends_with 76 "$holder"
   # 3 s, less a hundredth, the margin of the kill, --kill-after, the time between two renewals, and a second attempt.
-  grep -q 'the lease could not be renewed: .*; this lease survives every outage of up to 218ms, a longer --ttl more; rlock stopped the command$' err ||
+  grep -q 'the lease could not be renewed: .*; this lease survives every outage of up to 218ms, a longer --ttl more; rlock stopped the command; rlock help 76 says what to do$' err ||
     fail "$(cat err)"
 }
 

@@ -72,7 +72,7 @@ class Refusals(Case):
         hanging = [*self.delayed(script, 5_000_000), RLOCK, "run", "--no-renew", "-t", "1", "hung", "--", script]
         got = self.run_program(hanging)
         self.assertEqual(got.returncode, 76, got)
-        self.assertRegex(got.stderr, r'(?m)^rlock: lost "hung".*the command was not started$')  # strace may talk, too
+        self.assertRegex(got.stderr, r'(?m)^rlock: lost "hung".*the command was not started; rlock help 76')  # strace may talk, too
         self.assertFalse(os.path.exists("started"))
         self.assert_nothing_left("hung")
 
