@@ -163,9 +163,9 @@ constexpr CommandRow kCommands[] = {
      "locks. Each run has a result. exit N and a signal such as TERM are the command's own. The "
      "others are released (by rlock release), expired (the lease expired because the host or its "
      "rlock died, or did not reach the server), lost, broken (an operator broke the lock), "
-     "max-run, no-guard (its guard was killed), no-renewal (no thread could be started) and stopped "
-     "(rlock was asked to stop, and the command returned 0). The list also counts the runs that "
-     "were skipped because the lock was busy.\n"
+     "max-run, no-guard (its guard was killed), no-renewal (no thread could be started) and "
+     "stopped (rlock was asked to stop, and the command returned 0). The list also counts the runs "
+     "that were skipped because the lock was busy.\n"
      "Exit status: 0.",
      "rlock history shop/nightly\n"
      "rlock history -n 50    # of all locks\n"
