@@ -46,6 +46,7 @@ main_job() (
   run_main_job
   hold_lock
   expect_held
+  queue_up_again
   release_lock
   step "a run held the lock and renewed it, then handed it over to the waiter"
   guard_kills
