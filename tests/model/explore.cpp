@@ -69,17 +69,18 @@ class Explorer {
  public:
   Explorer(Server& server, const Bounds& bounds) : server_(server), bounds_(bounds) {}
 
-  Findings run() {
+  Findings run(size_t most_states) {
     World first = beginning(bounds_);
     size_t start = 0;
     reach(first, kNowhere, start);
     nodes_[start].what = "nobody is there";
     frontier_.emplace_back(start, std::move(first));
-    while (!frontier_.empty() && findings_.broken.empty()) {
+    while (!frontier_.empty() && findings_.broken.empty() && nodes_.size() < most_states) {
       auto [id, world] = std::move(frontier_.front());
       frontier_.pop_front();
       for (Step& step : steps(world)) take(id, world.now, step);
     }
+    if (!frontier_.empty()) findings_.whole_depth = nodes_[frontier_.front().first].depth;
     if (findings_.broken.empty()) check_waits();
     findings_.states = nodes_.size();
     return std::move(findings_);
@@ -156,18 +157,20 @@ class Explorer {
 
   // Under a fair schedule without further faults, every live waiter is served: each lease of
   // the dead, each unclaimed grant and each look of a waiter that no wake reached may pass once.
+  // Where a cut search did not go on, nothing is known.
   void check_waits() {
     auto clients = static_cast<Moment>(bounds_.clients());
     const Moment slice = bounds_.rest ? kLongestSlice : kSlice;
     const Moment bound = 2 * kTtl + clients * (kClaim + slice);
-    for (size_t start = 0; start < nodes_.size(); ++start) {
+    const size_t explored = frontier_.empty() ? nodes_.size() : frontier_.front().first;
+    for (size_t start = 0; start < explored; ++start) {
       Moment took = 0;
       size_t at = start, steps = 0;
       while (nodes_[at].waits && nodes_[at].next != kNowhere && took <= bound && ++steps < 1000) {
         took += nodes_[at].takes;
         at = nodes_[at].next;
       }
-      if (nodes_[at].waits) return stuck(start, at);
+      if (nodes_[at].waits && at < explored) return stuck(start, at);
       findings_.longest_wait = std::max<long long>(findings_.longest_wait, took);
     }
   }
@@ -204,20 +207,21 @@ class Explorer {
 std::string Findings::text() const {
   std::string text = util::format("{} states, {} transitions, depth {}, longest wait {} ms", states,
                                   transitions, depth, longest_wait);
+  if (whole_depth > 0) text += util::format(", cut: every order of {} steps", whole_depth);
   if (broken.empty()) return text;
   text += "\n  broken: " + broken;
   for (const std::string& line : trace) text += "\n    " + line;
   return text;
 }
 
-Findings explore(const Bounds& bounds, std::vector<test::TextChange> changes) {
+Findings explore(const Bounds& bounds, std::vector<test::TextChange> changes, size_t most_states) {
   if (bounds.rest) {
     changes.push_back({"1 + math.floor(place / 64)", "2 + place"});
     changes.push_back({"at_start.waiters < 64", "at_start.waiters < 0"});
   }
   Server server(changes);
   if (!server.changes_applied()) throw std::invalid_argument("no place for a change in a script");
-  return Explorer(server, bounds).run();
+  return Explorer(server, bounds).run(most_states);
 }
 
 }  // namespace rlock::model

@@ -11,7 +11,7 @@
 
 namespace rlock::model {
 
-// What is explored to the end: all orders in which these clients, faults and operators may act.
+// What is explored: all orders in which these clients, faults and operators may act.
 struct Bounds {
   std::string name{};
   std::vector<int64_t>
@@ -34,13 +34,15 @@ struct Findings {
   std::vector<std::string> trace;  // the shortest way there
   size_t states = 0;
   size_t transitions = 0;
-  size_t depth = 0;
+  size_t depth = 0;            // of the state that most steps lead to
+  size_t whole_depth = 0;      // if the search was cut: every order of so many steps was explored
   long long longest_wait = 0;  // ms that a live waiter needs at most once nothing fails any more
   std::string text() const;
 };
 
-// Breadth first, with changes of the scripts; stops at the first broken invariant. Throws where
-// there is no place for a change.
-Findings explore(const Bounds& bounds, std::vector<test::TextChange> changes = {});
+// Breadth first, with changes of the scripts; stops at the first broken invariant, and cuts the
+// search at `most_states`. Throws where there is no place for a change.
+Findings explore(const Bounds& bounds, std::vector<test::TextChange> changes = {},
+                 size_t most_states = SIZE_MAX);
 
 }  // namespace rlock::model
