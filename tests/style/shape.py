@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 """No file of src and tests is over 800 lines, no line of C++ over .clang-format's limit. Each file of src/run, which several
-processes and threads share, says in its first line where it runs."""
+processes and threads share, says in its first line where it runs. No file of Python has the name of a module of Python's own: each
+program beside it would import that file."""
 import re
+import sys
 
 from tree import Faults, files, read
 
@@ -19,6 +21,8 @@ def main():
             faults.add(path, len(lines), f"the file has {len(lines)} lines", f"at most {MOST_FILE}: is it one thing?")
         if path.parts[:2] == ("src", "run") and not lines[0].startswith("// "):
             faults.add(path, 1, "no comment", "in which process and thread does it run?")
+        if path.suffix == ".py" and path.stem in sys.stdlib_module_names:
+            faults.add(path, 1, "a module of Python has this name", "give it another")
         if path.suffix in (".cpp", ".hpp"):
             for number, line in enumerate(lines, 1):
                 if len(line) > columns:

@@ -47,5 +47,5 @@ faults, texts = Faults(), {}
 for row in ROWS:
     for path, text, other in (row[:3], (*row[2:], row[0])):
         if text not in texts.setdefault(path, words(path)):
-            faults.add(path, 1, f"has no {text!r}, which goes with {other}", "correct both, and the row in tests/style/numbers.py")
-faults.finish(f"{len(ROWS)} numbers")
+            faults.add(path, 1, f"has no {text!r}, which goes with {other}", "correct both, and the row in tests/style/figures.py")
+faults.finish(f"{len(ROWS)} figures")
