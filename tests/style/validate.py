@@ -50,11 +50,17 @@ def validators(known):
 
 
 def faults_of_schemas(known, installed):
-    """Each has an $id with the version of the form, and allows fields that a later version adds."""
+    """Each has an $id with the version of the form, and allows fields that a later version adds. Each document has an example."""
+    exact = validators({kind: strict(schema) for kind, schema in known.items()})
     for kind, schema in known.items():
         jsonschema.Draft202012Validator.check_schema(schema)
         if schema.get("$id") != f"urn:rlock:json:1:{kind}":
             yield f"{kind}.schema.json: its $id is {schema.get('$id')}"
+        examples = schema.get("examples", [])
+        if not examples and kind != "common":
+            yield f"{kind}.schema.json: it has no example"
+        for example in examples:
+            yield from (f"{kind}.schema.json: example: {error.message[:300]}" for error in exact[kind].iter_errors(example))
     later = {"schema": 1, "version": "1.2.3", "commit": None, "stored_form": 1, "later": True}
     if not installed["version"].is_valid(later):
         yield "version.schema.json: a field of a later version is refused"
