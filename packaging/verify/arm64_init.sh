@@ -29,9 +29,9 @@ gone() {
 # The file contains two process ids, which the shell has to split.
 # shellcheck disable=SC2046
 guard_kills() {
-  rlock run -t 2s killed -- /tree >"$scratch/killed" 2>&1 &
+  rlock run -t 10s killed -- /tree >"$scratch/killed" 2>&1 &
   run=$!
-  await test -s /tmp/pids
+  (await test -s /tmp/pids) || fail "the command did not start: $(cat "$scratch/killed")"
   kill -KILL "$run"
   await gone $(cat /tmp/pids)
   expect 0 rlock run -w 60s killed -- true
