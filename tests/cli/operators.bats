@@ -440,7 +440,7 @@ breaks() {
   start picky_server.py "$here/half" "$SERVER/s" half.log "EVALSHA $force@2=-NOPERM this user may not"
   eventually test -S half
   run -77 --separate-stderr rlock force-unlock -u "unix://$here/half" many --all --yes --json
-  [ "$(jq -c '[(.broken | length), (.error | contains("500 of 501 holders were broken"))]' <<<"$output")" = "[500,true]" ] ||
+  [ "$(jq -c '[(.broken | length), .error.code, (.error.message | contains("500 of 501 holders were broken"))]' <<<"$output")" = "[500,77,true]" ] ||
     fail "$output"
   [[ $stderr == "rlock: "*NOPERM*"500 of 501 holders were broken before"*"run the same command again"* ]] || fail "$stderr"
   run -0 rlock force-unlock many --all --yes

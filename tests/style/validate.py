@@ -16,7 +16,7 @@ import jsonschema
 TOP = pathlib.Path(__file__).resolve().parents[2]
 BEGINS = (b'{"schema":', b'{"event":')
 # The first document that has all of these fields.
-KINDS = {"error": "error", "locks": "status", "runs": "history", "broken": "force-unlock", "forgotten": "forget", "acl_rule": "doctor",
+KINDS = {"broken": "force-unlock", "error": "error", "locks": "status", "runs": "history", "forgotten": "forget", "acl_rule": "doctor",
          "settings": "config", "waiters": "queue", "version": "version", "slot": "acquire", "t_ns": "event-log", "time": "watch",
          "left_ms": "renew", "event": "release"}
 

@@ -299,6 +299,20 @@ std::string_view json_kind(ErrorKind kind) {
   return "internal";
 }
 
+Json error_object(const Error& error, const Subject& subject, const ErrorDetails& details) {
+  Json inner{{"code", details.code.value_or(exit_code(error.kind))},
+             {"kind", details.kind.empty() ? json_kind(error.kind) : details.kind},
+             {"message", error.text}};
+  if (subject.name) inner["name"] = *subject.name;
+  if (subject.owner) inner["owner"] = *subject.owner;
+  if (const lock::Holder* holder = lock::holder_in(details.obstacle)) {
+    inner["holder"] = holder_json(*holder);
+  } else if (details.obstacle) {
+    inner["closed"] = closure_json(std::get<lock::Closure>(*details.obstacle));
+  }
+  return inner;
+}
+
 Json check_json(const Check& check) {
   return {{"check", check.name},
           {"state", to_string(check.grade)},
@@ -360,7 +374,7 @@ std::string force_unlock_json(const lock::LockName& name, const lock::Forced& fo
   Json json{{"name", name.text()},
             {"broken", list_of(forced.broken, holder_json)},
             {"next", forced.next}};
-  if (error) json["error"] = error->text;
+  if (error) json["error"] = error_object(*error, {}, {});
   return document(json);
 }
 
@@ -460,17 +474,7 @@ std::string doctor_json(const DoctorReport& found) {
 }
 
 std::string error_json(const Error& error, const Subject& subject, const ErrorDetails& details) {
-  Json inner{{"code", details.code.value_or(exit_code(error.kind))},
-             {"kind", details.kind.empty() ? json_kind(error.kind) : details.kind},
-             {"message", error.text}};
-  if (subject.name) inner["name"] = *subject.name;
-  if (subject.owner) inner["owner"] = *subject.owner;
-  if (const lock::Holder* holder = lock::holder_in(details.obstacle)) {
-    inner["holder"] = holder_json(*holder);
-  } else if (details.obstacle) {
-    inner["closed"] = closure_json(std::get<lock::Closure>(*details.obstacle));
-  }
-  return document({{"error", std::move(inner)}});
+  return document({{"error", error_object(error, subject, details)}});
 }
 
 std::string event_json(const LoggedEvent& event) {
