@@ -7,6 +7,13 @@ local function other_waiter()
   return other and other ~= request.owner and queue.ticket(other) and lines.read(other) and other or nil
 end
 
+-- Returns the line of another owner that came last, was granted the lock and has not claimed it, or nil.
+local function unclaimed()
+  local waits = once.read_waits()
+  local latest = waits.latest ~= waits.claimer and waits.latest ~= request.owner and waits.latest
+  return latest and not queue.ticket(latest) and lines.read(latest) or nil
+end
+
 -- The number of this owner, or nil.
 local function own_number() return tonumber(request.supersedes) end
 
@@ -33,6 +40,8 @@ local function refusal()
   end
   if is_older then return {'superseded', record = line.record, number = other_number, since = line.since} end
   if number and other_number then return nil end
+  local granted = args.ticket and unclaimed()
+  if granted and not (number and tonumber(granted.supersede)) then return {'superseded', record = granted.record} end
 
   local waits = once.read_waits()
   local was_last = waits.latest == request.owner or waits.claimer == request.owner

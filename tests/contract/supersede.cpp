@@ -239,6 +239,29 @@ CASE("supersede: a waiter that was swept does not run after a newer one") {
   lab.play("B superseded: C", old);
 }
 
+// B is slow to claim its grant, and does not receive its first refusal.
+CASE("supersede: a run does not come back while a newer one has not claimed its grant") {
+  Ask old = asking("supersede");
+  lab.play("A granted");
+  comes_back(lab, 'B', old, "A released; C queued supersede; 3s pass");
+  lab.play("B superseded: C", old);
+  lab.play("B superseded: C", old);
+  lab.play("C granted supersede; C released");
+  lab.play("B superseded: C", old);
+}
+MUTANT("an older run comes back before the newer one has claimed its grant",
+       {"args.ticket and unclaimed()", "nil"});
+
+// Of two numbers the smaller one came last.
+CASE("supersede: an unclaimed grant supersedes no greater number") {
+  Ask greater = asking("supersede=5");
+  lab.play("A granted");
+  comes_back(lab, 'B', greater, "16s pass; C queued supersede=4; A released");
+  lab.play("B queued", greater);
+}
+MUTANT("an unclaimed grant supersedes a greater number",
+       {"if granted and not (number and tonumber(granted.supersede)) then", "if granted then"});
+
 CASE("supersede: a newcomer is never superseded by a run that was granted the lock") {
   lab.play(
       "A granted supersede; A released; B granted supersede; C queued supersede; B released; "

@@ -201,7 +201,7 @@ class Writer {
   void work() {
     put(world_.forgets_left, world_.failures_left, world_.newest_number, rank(world_.newest_ticket),
         rank(meta_number("forgotten")));
-    text_ += name(world_.newest_owner) + " ";
+    text_ += name(world_.newest_owner) + " " + name(world_.late_owner) + " ";
     for (int index : order_) {
       const Client& who = world_.clients[static_cast<size_t>(index)];
       const bool over = who.phase == ClientPhase::done || who.phase == ClientPhase::dead;

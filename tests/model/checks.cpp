@@ -51,13 +51,14 @@ class Check {
     for (const Client& who : before_.clients) {
       if (who.work != nullptr && !who.work->once.empty()) after_.known[who.work->once];
     }
-    for (auto rule : {&Check::grants,  &Check::restored,        &Check::others_untouched,
-                      &Check::forced,  &Check::ended_owners,    &Check::slots,
-                      &Check::leases,  &Check::waits,           &Check::ends,
-                      &Check::lines,   &Check::forgotten,       &Check::failures,
-                      &Check::marks,   &Check::needless_grants, &Check::start,
-                      &Check::refusal, &Check::confirmation,    &Check::dropped,
-                      &Check::queue,   &Check::closed,          &Check::comes_back}) {
+    for (auto rule : {&Check::grants,   &Check::restored,        &Check::others_untouched,
+                      &Check::forced,   &Check::ended_owners,    &Check::slots,
+                      &Check::leases,   &Check::waits,           &Check::ends,
+                      &Check::lines,    &Check::forgotten,       &Check::failures,
+                      &Check::marks,    &Check::needless_grants, &Check::start,
+                      &Check::refusal,  &Check::confirmation,    &Check::dropped,
+                      &Check::queue,    &Check::closed,          &Check::comes_back,
+                      &Check::note_late}) {
       (this->*rule)();
     }
   }
@@ -364,7 +365,14 @@ class Check {
   // Since it waited a newer one without a number was granted the lock.
   bool is_overtaken() const {
     return request_.ticket > 0 && request_.ticket <= before_.newest_ticket &&
-           request_.owner != before_.newest_owner;
+           request_.owner != before_.newest_owner && request_.owner != before_.late_owner;
+  }
+
+  // A late first request has no ticket, so the server takes its owner for a newcomer.
+  void note_late() {
+    if (request_.op != Op::acquire || !supersedes() || reply_.word != "queued") return;
+    const bool late = request_.ticket == 0 && client_of(request_.owner).ticket > 0;
+    if (late && find(was_.queue, request_.owner) == nullptr) after_.late_owner = request_.owner;
   }
 
   // An older one that was replaced, or dropped, neither waits again nor starts.
@@ -393,9 +401,11 @@ class Check {
   void superseded() const {
     const bool older = request_.work->number() < before_.newest_number;
     const bool replaced = kind_of(was_, request_.owner, now_) == kSuperseded;
-    const bool other = std::any_of(was_.queue.begin(), was_.queue.end(), [&](const Row& row) {
+    auto is_other = [&](const Row& row) {
       return row.member != request_.owner && line_of(was_, row.member).supersedes;
-    });
+    };
+    const bool other = std::any_of(was_.queue.begin(), was_.queue.end(), is_other) ||
+                       std::any_of(was_.holders.begin(), was_.holders.end(), is_other);
     if (!older && !replaced && !other && !is_overtaken()) broken("P: superseded by nobody");
   }
 

@@ -227,6 +227,7 @@ class Steps {
     next.known.clear();
     next.newest_number = next.newest_ticket = 0;
     next.newest_owner.clear();
+    next.late_owner.clear();
     next.forced.clear();
     next.ended.clear();
     for (Client& who : next.clients) {

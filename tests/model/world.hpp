@@ -187,6 +187,8 @@ struct World {
   // Of the last one without a number that superseded others and was claimed: its ticket and owner.
   int64_t newest_ticket = 0;
   std::string newest_owner{};
+  // The last one without a number whose late first request joined the queue: it came last.
+  std::string late_owner{};
 };
 
 std::string owner_of(const World& world, int client);
