@@ -80,8 +80,9 @@ class Explorer {
       frontier_.pop_front();
       for (Step& step : steps(world)) take(id, world.now, step);
     }
-    if (!frontier_.empty()) findings_.whole_depth = nodes_[frontier_.front().first].depth;
     if (findings_.broken.empty()) check_waits();
+    if (findings_.broken.empty() && !frontier_.empty())
+      findings_.whole_depth = nodes_[frontier_.front().first].depth;
     findings_.states = nodes_.size();
     return std::move(findings_);
   }
