@@ -22,6 +22,8 @@ _rlock_commands=(
   config
   stop-local
   completion
+  help
+  version
 )
 
 # common, others: each option of command $1 with what it takes; the common ones are those that -h lists.
@@ -274,6 +276,8 @@ _rlock_operands() {
     config) operands='' ;;
     stop-local) operands='' ;;
     completion) operands='bash|zsh|fish' ;;
+    help) operands='exit-codes|run|acquire|renew|release|status|queue|watch|force-unlock|close|open|history|forget|metrics|check|doctor|config|stop-local|completion|rlock|recipes|guarantees|formats|protocol|stability|toml|64|65|69|70|71|75|76|77|78|124|126|127' ;;
+    version) operands='' ;;
     *) operands='' ;;
   esac
 }

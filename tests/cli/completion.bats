@@ -62,6 +62,9 @@ remember() {
     'rlock run --on-lost ig\t' 'rlock run --on-lost ignore' \
     'rlock run --on-lost=ig\t' 'rlock run --on-lost=ignore' \
     'rlock completion fi\t' 'rlock completion fish' \
+    'rlock hel\t' 'rlock help' \
+    'rlock help exit\t' 'rlock help exit-codes' \
+    'rlock vers\t' 'rlock version' \
     'rlock stop\t' 'rlock stop-local'
 }
 

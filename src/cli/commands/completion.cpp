@@ -40,6 +40,22 @@ std::string_view operands_of(const CommandRow& command) {
   return last == "[options]" ? std::string_view() : last;
 }
 
+// A word that may be the first: a command, `help` or `version`.
+struct FirstWord {
+  std::string_view name, summary;
+  std::string operands;  // see operands_of
+};
+std::vector<FirstWord> first_words() {
+  std::vector<FirstWord> words;
+  for (const CommandRow& row : commands()) {
+    words.push_back({row.name, row.summary, std::string(operands_of(row))});
+  }
+  words.push_back({"help", "explain a command, an exit code or a page of the manual",
+                   util::joined(help_topics(), "|")});
+  words.push_back({"version", "print the version of rlock", ""});
+  return words;
+}
+
 // The words that fish and zsh offer for the value of an option. The bash script reads the metavar
 // itself.
 struct ValueForms {
@@ -99,12 +115,13 @@ std::string bash_completion() {
   Holes holes;
   holes["options of every command"] = additions(
       "  ", [](const OptionRow& row) { return row.commands == kEveryCommand; }, bash_row);
+  for (const FirstWord& word : first_words()) {
+    holes["commands"] += util::format("  {}\n", word.name);
+    holes["operands"] += util::format("    {}) operands='{}' ;;\n", word.name, word.operands);
+  }
   for (const CommandRow& command : commands()) {
-    holes["commands"] += util::format("  {}\n", command.name);
     holes["options"] +=
         bash_rows(command.name, [&](const OptionRow& row) { return row.applies_to(command.id); });
-    holes["operands"] +=
-        util::format("    {}) operands='{}' ;;\n", command.name, operands_of(command));
   }
   // Options before the command word.
   holes["options"] +=
@@ -150,18 +167,17 @@ std::string fish_operand(std::string_view condition, std::string_view candidates
 std::string fish_completion() {
   Holes holes;
   std::string one_name = "__rlock_at_operand";
-  for (const CommandRow& command : commands()) {
+  for (const FirstWord& word : first_words()) {
     holes["commands"] += util::format("complete -c rlock -n __rlock_at_command -a {} -d {}\n",
-                                      command.name, fish_quoted(command.summary));
-    const std::string_view form = operands_of(command);
-    if (form == kNames) {
+                                      word.name, fish_quoted(word.summary));
+    if (word.operands == kNames) {
       holes["operands"] +=
-          fish_operand(util::format("__rlock_in {}", command.name), "(__rlock_names)");
-    } else if (form.starts_with(kName)) {
-      one_name += util::format(" {}", command.name);
-    } else if (!form.empty()) {
+          fish_operand(util::format("__rlock_in {}", word.name), "(__rlock_names)");
+    } else if (word.operands.starts_with(kName)) {
+      one_name += util::format(" {}", word.name);
+    } else if (!word.operands.empty()) {
       holes["operands"] +=
-          fish_operand(util::format("__rlock_at_operand {}", command.name), spaced(form));
+          fish_operand(util::format("__rlock_at_operand {}", word.name), spaced(word.operands));
     }
   }
   holes["operands"] += fish_operand(one_name, "(__rlock_names)") +
@@ -207,8 +223,7 @@ std::string zsh_option(const OptionRow& row, std::string_view help) {
   return util::format("{}[{}]{}'\n", names, zsh_description(help), value_forms(row).zsh);
 }
 
-std::string zsh_operands(const CommandRow& command) {
-  const std::string_view form = operands_of(command);
+std::string zsh_operands(std::string_view form) {
   if (form == kNameAndCommand) return "'1: :_rlock_names' '2: :(--)'";
   if (form == kNames) return "'*: :_rlock_names'";
   if (form == kName) return "'1: :_rlock_names'";
@@ -217,17 +232,17 @@ std::string zsh_operands(const CommandRow& command) {
 
 std::string zsh_completion() {
   Holes holes;
-  for (const CommandRow& command : commands()) {
-    holes["commands"] +=
-        util::format("    '{}:{}'\n", command.name, zsh_description(command.summary));
+  for (const FirstWord& word : first_words()) {
+    holes["commands"] += util::format("    '{}:{}'\n", word.name, zsh_description(word.summary));
+    const CommandRow* command = find_command(word.name);
     auto own = [&](const OptionRow& row) {
-      return row.section == Section::command && row.applies_to(command.id);
+      return command != nullptr && row.section == Section::command && row.applies_to(command->id);
     };
     auto to_row = [&](const OptionRow& row) {
-      return zsh_option(row, text_for(row, command.id).help);
+      return zsh_option(row, text_for(row, command->id).help);
     };
-    holes["options"] += util::format("    {})\n{}      operands=({})\n      ;;\n", command.name,
-                                     additions("      ", own, to_row), zsh_operands(command));
+    holes["options"] += util::format("    {})\n{}      operands=({})\n      ;;\n", word.name,
+                                     additions("      ", own, to_row), zsh_operands(word.operands));
   }
   holes["general options"] = additions(
       "  ", [](const OptionRow& row) { return row.section == Section::general; },

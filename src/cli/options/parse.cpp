@@ -355,9 +355,8 @@ constexpr std::pair<std::string_view, std::string_view> kOtherPages[] = {
 };
 
 Error unknown_topic(const std::string& topic) {
-  std::vector<std::string_view> topics{kExitCodesTopic, kGuaranteesTopic};
-  for (const auto& [name, file] : kOtherPages) topics.push_back(name);
-  for (const CommandRow& row : commands()) topics.push_back(row.name);
+  const std::vector<std::string> known = help_topics();
+  const std::vector<std::string_view> topics(known.begin(), known.end());
   return usage(util::format(
       "unknown topic {}{}: a topic is a command, an exit code such as 69, {}, or a page such as "
       "recipes; rlock help lists the commands and pages",
@@ -446,6 +445,14 @@ Error without_run(std::span<const std::string> words, size_t name,
 }
 
 }  // namespace
+
+std::vector<std::string> help_topics() {
+  std::vector<std::string> topics{std::string(kExitCodesTopic)};
+  for (const CommandRow& row : commands()) topics.emplace_back(row.name);
+  for (const auto& [name, file] : kOtherPages) topics.emplace_back(name);
+  for (const ExitCodeRow& row : exit_codes()) topics.push_back(std::to_string(row.code));
+  return topics;
+}
 
 Result<CommandLine> parse(std::span<const std::string> words) {
   const auto all = std::exchange(words, before_dashes(words));

@@ -94,6 +94,9 @@ using CommandLine =
 // `--` byte for byte.
 Result<CommandLine> parse(std::span<const std::string> words);
 
+// What `rlock help` explains: commands, pages of the manual and exit codes.
+std::vector<std::string> help_topics();
+
 // The command in the words, even if parse() rejects the rest of them.
 std::optional<CommandId> named_command(std::span<const std::string> words);
 
