@@ -107,6 +107,8 @@ TEST_CASE("a mistake on the command line is refused with what may have been mean
       {{"unlock", "x"}, "rlock force-unlock, for operators"},
       {{"nightly", "--", "true"}, "write rlock run NAME -- COMMAND"},
       {{"-u", "redis://a"}, "a command is missing"},
+      {{"--url"}, "option --url needs a value: --url URL"},
+      {{"-qu"}, "option --url needs a value: --url URL"},
       {{"run", "--tll", "5", "x"}, "did you mean --ttl?"},
       {{"run", "--conflict", "5", "x"}, "did you mean --conflict-exit-code?"},
       {{"run", "-z", "x"}, "unknown option \"-z\""},

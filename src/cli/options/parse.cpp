@@ -141,6 +141,11 @@ Error unknown_option(const CommandRow& command, const std::string& word, const s
                             suggestion_text(shown.substr(2), names, "--"), help));
 }
 
+Error needs_value(const OptionRow& row, std::string_view help) {
+  const std::string shown = shown_name(row.id);
+  return usage(util::format("option {} needs a value: {} {}{}", shown, shown, row.metavar, help));
+}
+
 // CLI11's messages begin with the option's name, with or without its dashes; the rest differs
 // between its releases.
 Error to_usage_error(const CLI::ParseError& error, const CommandRow& command) {
@@ -149,12 +154,9 @@ Error to_usage_error(const CLI::ParseError& error, const CommandRow& command) {
   std::string name = word.substr(std::min(word.size(), word.find_first_not_of('-')));
   const OptionRow* row = name.size() == 1 ? find_option(name.front()) : find_option(name);
   if (row == nullptr) return usage(util::printable(text) + see_help(command.name));
-  const std::string shown = shown_name(row->id);
-  return usage(util::format("option {} {}{}", shown,
-                            row->takes_value()
-                                ? util::format("needs a value: {} {}", shown, row->metavar)
-                                : "takes no value",
-                            see_help(command.name)));
+  if (row->takes_value()) return needs_value(*row, see_help(command.name));
+  return usage(
+      util::format("option {} takes no value{}", shown_name(row->id), see_help(command.name)));
 }
 
 // Whether one of the words may name this option. A value that only looks like the option is
@@ -318,11 +320,14 @@ const OptionRow* named_option(std::string_view word) {
                                 : find_option(word[1]);
 }
 
-// An option that no command has, before the word of the command.
+// An option that no command has, or that lacks its value, before the word of the command.
 Status check_options_before(std::span<const std::string> words) {
   for (size_t i = 0; i < words.size(); i += word_count(words[i])) {
-    if (named_option(words[i]) != nullptr) continue;
-    return unknown_option(row_of(CommandId::run), words[i], see_help(""));
+    const OptionRow* row = named_option(words[i]);
+    if (row == nullptr) return unknown_option(row_of(CommandId::run), words[i], see_help(""));
+    if (i + word_count(words[i]) <= words.size()) continue;
+    if (!words[i].starts_with("--")) row = find_option(words[i].back());  // -qu
+    return needs_value(*row, see_help(""));
   }
   return Done{};
 }
