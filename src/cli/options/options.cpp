@@ -248,7 +248,8 @@ constexpr OptionRow kOptions[] = {
      "--connect-timeout, whatever --wait says. rlock warns again after the command, which finds "
      "RLOCK_UNLOCKED in its environment instead of RLOCK_TOKEN. If a server "
      "rejects the login or is not ready, it has answered, so the command does not run. Neither "
-     "does it after an error in the configuration: see 69 in EXIT STATUS of rlock(1)."},
+     "does it after an error in the configuration, such as a host name that does not exist: see 69 "
+     "in EXIT STATUS of rlock(1)."},
     {option(Opt::hide_command, "hide-command", "", "report: secrets in the stored command line",
             kRun | kAcquire, {.group = Group::output, .in_file = true}),
      "do not store the command line",
