@@ -300,8 +300,8 @@ struct FailedTooOften {
 struct Superseded {
   std::string record{};              // of the newer run
   std::optional<uint64_t> number{};  // of the newer run, if the server reports it
-  ServerTime granted{};  // when the remembered greater number was granted the lock; else 0
-  ServerTime since{};    // since when the newer run has waited; else 0
+  ServerTime granted{};              // when the newer run was granted the lock; else 0
+  ServerTime since{};                // since when the newer run has waited; else 0
 };
 // Why the owner does not get the lock, and need not ask again.
 using Refused = std::variant<Busy, OwnerEnded, AlreadyDone, FailedTooOften, Superseded>;

@@ -39,6 +39,7 @@ local function waiters()
       if stamps.of(head) > 0 then tombstones.add(head, EXPIRED) end
       wakes.add(head, 'look')
     else
+      if line.supersede then line.ticket = queue.ticket(head) end
       queue.leave(head)
       line.state = 'granted'
       if now > line.since then line.waited = now - line.since end

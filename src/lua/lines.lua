@@ -2,8 +2,8 @@
 -- WHO: for each owner a line, the words of a holder or waiter. The other fields of this key are in notes.lua and stamps.lua.
 --
 -- The words of a line: state (waiting, granted, held, revoked, cooldown, closed), limit, token, since, ttl, min_hold, responsive
--- (see RLOCK_RUN); entries, id:end,id:end; slot; once, span, asked, max (what is done once); supersede; while_closed; id (of a
--- closure); result (how the outer run ended, while nested runs keep the lock); counted (the lease expired before, and was
+-- (see RLOCK_RUN); entries, id:end,id:end; slot; once, span, asked, max (what is done once); supersede, and ticket (which it had
+-- when it was granted the lock); while_closed; id (of a closure); result (how the outer run ended, while nested runs keep the lock); counted (the lease expired before, and was
 -- restored then); waited (for the grant); unclaimed (the grant was broken before its claim).
 
 local function write(owner, line) keys.put_text(WHO, owner, words.text_of(line)) end

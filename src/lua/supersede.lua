@@ -1,4 +1,4 @@
--- include: once sweep queue lines
+-- include: once sweep queue lines holders
 -- For acquire: of the waiters that supersede others only the newest stays. It has the greatest number or, without numbers, came last.
 
 -- Returns another waiter that supersedes others, or nil.
@@ -7,11 +7,11 @@ local function other_waiter()
   return other and other ~= request.owner and queue.ticket(other) and lines.read(other) and other or nil
 end
 
--- Returns the line of another owner that came last, was granted the lock and has not claimed it, or nil.
+-- Returns the line of the other owner that joined last, if it was granted the lock and has not claimed it, or nil.
 local function unclaimed()
-  local waits = once.read_waits()
-  local latest = waits.latest ~= waits.claimer and waits.latest ~= request.owner and waits.latest
-  return latest and not queue.ticket(latest) and lines.read(latest) or nil
+  local latest = once.read_waits().latest
+  local line = latest and latest ~= request.owner and not queue.ticket(latest) and lines.read(latest)
+  return line and line.state == 'granted' and (holders.held_until(latest) or 0) > now and line or nil
 end
 
 -- The number of this owner, or nil.
@@ -40,8 +40,10 @@ local function refusal()
   end
   if is_older then return {'superseded', record = line.record, number = other_number, since = line.since} end
   if number and other_number then return nil end
-  local granted = args.ticket and unclaimed()
-  if granted and not (number and tonumber(granted.supersede)) then return {'superseded', record = granted.record} end
+  local granted = unclaimed()
+  if granted and ticket <= (granted.ticket or 0) and not (number and tonumber(granted.supersede)) then
+    return {'superseded', record = granted.record, number = tonumber(granted.supersede), granted = granted.since}
+  end
 
   local waits = once.read_waits()
   local was_last = waits.latest == request.owner or waits.claimer == request.owner

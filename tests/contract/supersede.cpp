@@ -250,7 +250,7 @@ CASE("supersede: a run does not come back while a newer one has not claimed its 
   lab.play("B superseded: C", old);
 }
 MUTANT("an older run comes back before the newer one has claimed its grant",
-       {"args.ticket and unclaimed()", "nil"});
+       {"local granted = unclaimed()", "local granted = nil"});
 
 // Of two numbers the smaller one came last.
 CASE("supersede: an unclaimed grant supersedes no greater number") {
@@ -260,7 +260,31 @@ CASE("supersede: an unclaimed grant supersedes no greater number") {
   lab.play("B queued", greater);
 }
 MUTANT("an unclaimed grant supersedes a greater number",
-       {"if granted and not (number and tonumber(granted.supersede)) then", "if granted then"});
+       {"0) and not (number and tonumber(granted.supersede)) then", "0) then"});
+
+// The older one came back after the newer one had fallen silent.
+CASE("supersede: an unclaimed grant supersedes no run that joined later") {
+  Ask older = asking("supersede"), newer = older;
+  lab.play("A granted ttl=5m");
+  comes_back(lab, 'C', older, "16s pass");
+  comes_back(lab, 'B', newer, "16s pass");
+  lab.play("C queued", older);
+  lab.play("A released");
+  lab.play("B queued", newer);
+}
+MUTANT("an unclaimed grant supersedes a run that joined later",
+       {"granted and ticket <= (granted.ticket or 0) and", "granted and args.ticket and"});
+
+// An operator broke it.
+CASE("supersede: a broken grant supersedes no run") {
+  Ask old = asking("supersede");
+  lab.play("A granted");
+  comes_back(lab, 'B', old, "A released; C queued supersede; 3s pass");
+  lab.play("B superseded: C", old);
+  lab.play("all forced");
+  lab.play("B queued", old);
+}
+MUTANT("a broken grant supersedes a run", {"line and line.state == 'granted' and", "line and"});
 
 CASE("supersede: a newcomer is never superseded by a run that was granted the lock") {
   lab.play(

@@ -371,8 +371,13 @@ class Check {
   // A late first request has no ticket, so the server takes its owner for a newcomer.
   void note_late() {
     if (request_.op != Op::acquire || !supersedes() || reply_.word != "queued") return;
+    if (find(was_.queue, request_.owner) != nullptr) return;
     const bool late = request_.ticket == 0 && client_of(request_.owner).ticket > 0;
-    if (late && find(was_.queue, request_.owner) == nullptr) after_.late_owner = request_.owner;
+    if (late && request_.work->number() == 0) {
+      after_.late_owner = request_.owner;
+    } else if (request_.owner != before_.late_owner) {
+      after_.late_owner.clear();  // another one came after it
+    }
   }
 
   // An older one that was replaced, or dropped, neither waits again nor starts.
@@ -404,8 +409,12 @@ class Check {
     auto is_other = [&](const Row& row) {
       return row.member != request_.owner && line_of(was_, row.member).supersedes;
     };
+    // A grant that is not claimed yet counts like a waiter.
+    auto is_unclaimed = [&](const Row& row) {
+      return is_other(row) && line_of(was_, row.member).state == "granted" && row.score > now_;
+    };
     const bool other = std::any_of(was_.queue.begin(), was_.queue.end(), is_other) ||
-                       std::any_of(was_.holders.begin(), was_.holders.end(), is_other);
+                       std::any_of(was_.holders.begin(), was_.holders.end(), is_unclaimed);
     if (!older && !replaced && !other && !is_overtaken()) broken("P: superseded by nobody");
   }
 

@@ -187,7 +187,7 @@ struct World {
   // Of the last one without a number that superseded others and was claimed: its ticket and owner.
   int64_t newest_ticket = 0;
   std::string newest_owner{};
-  // The last one without a number whose late first request joined the queue: it came last.
+  // The one without a number whose late first request joined the queue, until another one joins.
   std::string late_owner{};
 };
 
