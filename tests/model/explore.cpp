@@ -158,7 +158,7 @@ class Explorer {
 
   // Under a fair schedule without further faults, every live waiter is served: each lease of
   // the dead, each unclaimed grant and each look of a waiter that no wake reached may pass once.
-  // Where a cut search did not go on, nothing is known.
+  // Beyond the cut of a search nothing is known.
   void check_waits() {
     auto clients = static_cast<Moment>(bounds_.clients());
     const Moment slice = bounds_.rest ? kLongestSlice : kSlice;

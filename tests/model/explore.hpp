@@ -34,7 +34,7 @@ struct Findings {
   std::vector<std::string> trace;  // the shortest way there
   size_t states = 0;
   size_t transitions = 0;
-  size_t depth = 0;            // of the state that most steps lead to
+  size_t depth = 0;            // most steps from the start to a state
   size_t whole_depth = 0;      // if the search was cut: every order of so many steps was explored
   long long longest_wait = 0;  // ms that a live waiter needs at most once nothing fails any more
   std::string text() const;

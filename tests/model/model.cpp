@@ -131,7 +131,7 @@ std::vector<Bounds> chosen_bounds() {
   return named;
 }
 
-// RLOCK_MODEL_STATES: where the search of each bounds is cut.
+// RLOCK_MODEL_STATES: the number of states at which each search is cut.
 size_t most_states() {
   const char* asked = std::getenv("RLOCK_MODEL_STATES");
   return asked == nullptr ? SIZE_MAX : std::stoull(asked);

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """No file of src and tests is over 800 lines, no line of C++ over .clang-format's limit. Each file of src/run, which several
-processes and threads share, says in its first line where it runs. No file of Python has the name of a module of Python's own: each
-program beside it would import that file."""
+processes and threads share, says in its first line where it runs. No Python file has the name of one of Python's
+own modules, because each program next to it would import that file instead."""
 import re
 import sys
 

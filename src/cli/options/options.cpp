@@ -249,7 +249,7 @@ constexpr OptionRow kOptions[] = {
      "RLOCK_UNLOCKED in its environment instead of RLOCK_TOKEN. If a server "
      "rejects the login or is not ready, it has answered, so the command does not run. Neither "
      "does it after an error in the configuration, such as a host name that does not exist: see 69 "
-     "in EXIT STATUS of rlock(1)."},
+     "and 78 in EXIT STATUS of rlock(1)."},
     {option(Opt::hide_command, "hide-command", "", "report: secrets in the stored command line",
             kRun | kAcquire, {.group = Group::output, .in_file = true}),
      "do not store the command line",

@@ -320,7 +320,7 @@ const OptionRow* named_option(std::string_view word) {
                                 : find_option(word[1]);
 }
 
-// An option that no command has, or that lacks its value, before the word of the command.
+// Refuses an option before the command word that no command has, or that lacks its value.
 Status check_options_before(std::span<const std::string> words) {
   for (size_t i = 0; i < words.size(); i += word_count(words[i])) {
     const OptionRow* row = named_option(words[i]);

@@ -94,7 +94,8 @@ using CommandLine =
 // `--` byte for byte.
 Result<CommandLine> parse(std::span<const std::string> words);
 
-// What `rlock help` explains: commands, pages of the manual and exit codes.
+// Returns the topics of rlock help: exit-codes, the commands, the pages of the manual and the exit
+// codes.
 std::vector<std::string> help_topics();
 
 // The command in the words, even if parse() rejects the rest of them.
