@@ -239,12 +239,18 @@ CASE("supersede: a waiter that was swept does not run after a newer one") {
   lab.play("B superseded: C", old);
 }
 
-// B is slow to claim its grant, and does not receive its first refusal.
-CASE("supersede: a run does not come back while a newer one has not claimed its grant") {
+// B is slow to claim its grant. It is refused, and C is granted the lock. Returns how B asks.
+Ask refused_before_the_claim(Lab& lab) {
   Ask old = asking("supersede");
   lab.play("A granted");
   comes_back(lab, 'B', old, "A released; C queued supersede; 3s pass");
   lab.play("B superseded: C", old);
+  return old;
+}
+
+// B does not receive its first refusal.
+CASE("supersede: a run does not come back while a newer one has not claimed its grant") {
+  const Ask old = refused_before_the_claim(lab);
   lab.play("B superseded: C", old);
   lab.play("C granted supersede; C released");
   lab.play("B superseded: C", old);
@@ -277,10 +283,7 @@ MUTANT("an unclaimed grant supersedes a run that joined later",
 
 // An operator broke it.
 CASE("supersede: a broken grant supersedes no run") {
-  Ask old = asking("supersede");
-  lab.play("A granted");
-  comes_back(lab, 'B', old, "A released; C queued supersede; 3s pass");
-  lab.play("B superseded: C", old);
+  const Ask old = refused_before_the_claim(lab);
   lab.play("all forced");
   lab.play("B queued", old);
 }
