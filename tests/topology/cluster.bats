@@ -144,7 +144,7 @@ dumped() {
   node=$(owner_of kept)
   hold kept -t 120 --event-log log
   queue_up kept -- sh -c 'echo next >>order'
-  [ "$(at "$node" wait 1 2000)" -eq 1 ]
+  replicated "$node" 1
   one_more renewed crash "$node"
   eventually waiting 1 kept
   run -75 rlock run -n kept -- true

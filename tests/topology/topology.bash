@@ -117,8 +117,9 @@ fail_over() {
   eventually deposed r0
 }
 
-# replicated NODE: both replicas have all that was written so far.
-replicated() { [ "$(at "$1" wait "${2:-2}" 1000)" -ge "${2:-2}" ]; }
+# replicated NODE [REPLICAS]: so many replicas (2) have all that was written so far. WAIT waits for what was written before the
+# last command of its own connection: without one it counts a replica that has nothing yet.
+replicated() { [ "$(printf 'ping\nwait %d 60000\n' "${2:-2}" | at "$1" | tail -1)" -ge "${2:-2}" ]; }
 
 # far SENTINEL TIME: $far is another address of it, from which each way takes so many seconds, and a connection two ways.
 far() {
