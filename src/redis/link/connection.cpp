@@ -85,8 +85,8 @@ std::optional<Error> connection_refusal(std::string_view text, const Server& ser
   // The second is the answer to a command of more than ten words before AUTH.
   if (text.starts_with("NOAUTH") || has(text, "Protocol error: unauthenticated")) {
     return denied(server,
-                  "it requires a password (NOAUTH): use RLOCK_PASSWORD_FILE, or for a Sentinel "
-                  "sentinel_password in the URL");
+                  "it requires a password (NOAUTH): use --password-file or RLOCK_PASSWORD_FILE, "
+                  "or for a Sentinel sentinel_password in the URL");
   }
   if (text.starts_with("DENIED"))
     return denied(server,
