@@ -138,6 +138,8 @@ TEST_CASE("a bad value is reported with its line, whichever command runs") {
 TEST_CASE("a syntax error is reported with its line, but never with a part of a password") {
   CHECK(contains(error_of_text("\nprefix = 'a"), ":2: invalid TOML: "));
   CHECK(contains(error_of_text("prefix = 'a'\nprefix = 'b'"), ":2: invalid TOML: "));
+  CHECK(contains(error_of_text("url = 'redis://a'\nurl = 'redis://b'"),
+                 ": check its quotes, and whether the file has the key twice"));
   CHECK(contains(error_of_text("= 5"), ":1: invalid TOML"));
   CHECK(contains(error_of_text("url = redis://db1"),
                  ":1: invalid TOML: write the value of url in quotes: url = \"...\""));

@@ -179,7 +179,7 @@ class Reader {
     if (secret) {
       return at(line,
                 "invalid TOML; rlock does not show the line, because it may contain a password: "
-                "check its quotes");
+                "check its quotes, and whether the file has the key twice");
     }
     if (text_.has_mark(error.description())) {
       return at(line,
