@@ -325,6 +325,11 @@ class EndText {
   std::string unprotected_text(const run::RunEnd& end) const {
     std::string message = error_text(*end.error, context_);
     if (context_.unlocked) message += " (the command ran without the lock: --fail-open)";
+    if (!end.started) {
+      message += "; the command was not started";
+    } else if (end.survivors.empty()) {
+      message += "; rlock stopped the command";
+    }
     return message + left_behind(end, false);
   }
 

@@ -28,8 +28,10 @@ constexpr ExitCodeRow kExitCodes[] = {
      "Report the message, the command line, and what rlock version prints."},
     {71, "system error",
      "System error: the kernel refused rlock a process, memory or a file, or rlock could not write "
-     "its output.",
-     "Check the limits of the host, its memory and its disks, and try again."},
+     "its output. If rlock's guard process dies, rlock stops the command and exits with this code, "
+     "too.",
+     "Check the limits of the host, its memory and its disks. If the message says that rlock "
+     "stopped the command, find out how far it came before you run it again."},
     {75, "the lock is busy",
      "The lock is busy, a newer run superseded this one, or as many runs failed as --max-failures "
      "allows. rlock run did not start the command. From release: a live run holds the lock. "
