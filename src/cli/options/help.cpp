@@ -439,7 +439,13 @@ std::string with_bold_headings(std::string_view help) {
 std::string exit_code_help(std::optional<int> code) {
   std::string out;
   if (!code) {
-    out = "Exit codes of rlock itself:\n";
+    wrap(
+        out,
+        "rlock run exits with the code of the command, with 128+N if signal N killed it, or with "
+        "one of those below. status -q, check and doctor also have codes from 0 to 3: their --help "
+        "says what these mean.",
+        0);
+    out += "\nExit codes of rlock itself:\n";
     add_exit_codes(out);
     return out + "\nrlock help 69 says what 69 means, and what to do next.\n";
   }
