@@ -48,6 +48,7 @@ verifies() {
   expect 0 apt install openssh-client
   type_line "$verify"
   has ": as released in rlock "
+  for line in 'ssh-keygen -Y' sha256sum; do type_line "$(grep "^    $line" rlock/docs/INSTALL.md)"; done
   step "verified, after ssh-keygen was installed as the message says"
   refuses_others
 }
