@@ -72,6 +72,8 @@ inline constexpr Millis kWaitSlice{5000};
 constexpr Millis wait_jitter(Millis slice) {
   return slice / 10;
 }
+// How long before the end of a wait rlock asks again for a lock that was closed.
+inline constexpr Millis kLastLook{200};
 // The longest slice that rlock accepts from a server.
 inline constexpr Millis kLongestWaitSlice{20'000};
 // How long after the end of the slice rlock gives up a silent connection.

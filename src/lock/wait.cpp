@@ -390,7 +390,13 @@ PollResult WaitLoop::drive_ticking(Request& request, TimePoint deadline) {
 Millis WaitLoop::time_to_block(const WaitState& state, const Queued& queued) {
   const Millis jitter = timing::wait_jitter(state.slice);
   const Millis usual = random_between(state.slice - jitter, state.slice + jitter);
-  const Millis soonest = std::min(queued.look_again.value_or(usual), observer_.ask_again_after());
+  Millis soonest = std::min(queued.look_again.value_or(usual), observer_.ask_again_after());
+  // Nobody is woken when a lock that is held opens, so the last look keeps rlock from reporting a
+  // closure that is over.
+  const auto left = std::chrono::duration_cast<Millis>(state.limits.deadline - poller_.now());
+  if (is_closure(queued.obstacle) && left > timing::kLastLook) {
+    soonest = std::min(soonest, left - timing::kLastLook);
+  }
   return std::max(Millis(1), std::min(usual, soonest));
 }
 

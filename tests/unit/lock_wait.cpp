@@ -143,6 +143,21 @@ TEST_CASE("the holder that a wait ran out for is as old as it is then") {
   CHECK(holder_in(late.obstacle)->left == 0ms);
 }
 
+TEST_CASE("a wait for a lock that was closed ends with what keeps it from the lock then") {
+  Bench bench;
+  Queued queued = place(1);
+  queued.obstacle = Closure{.id = "closure", .left = 10s};
+  bench.answers(queued, 0ms);
+  bench.store.wakes.push_back({2800ms, Wake::slept});
+  queued.obstacle = Holder{.owner = "holder"};
+  bench.answers(queued, 0ms);
+  bench.replies_to_cancel(CancelReply::was_queued);
+  auto result = bench.run(bench.within(3s));
+  REQUIRE(result);
+  CHECK(holder_in(std::get<TimedOut>(*result).obstacle) != nullptr);
+  CHECK(bench.store.slices.at(0) == 2800ms);
+}
+
 TEST_CASE("a lock granted just after the deadline is released") {
   Bench bench;
   bench.answers(place(1));
