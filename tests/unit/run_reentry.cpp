@@ -37,7 +37,7 @@ TEST_CASE("a signal after a release neither repeats it nor is taken for a silent
                                *lock::Owner::parse("0123456789abcdef0123456789abcdef")};
   int asked = 0;
   SUBCASE("the first of them changes nothing") {
-    store.failover_checks.push_back({1ms, Result<Done>(Done{})});
+    store.failover_checks.push_back({500ms, Result<Done>(Done{})});
     const auto reply = run::release_until(store, call, poller.now() + 60s,
                                           {signals.get(), [&] {
                                              uint64_t count = 0;
