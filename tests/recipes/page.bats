@@ -80,8 +80,8 @@ line() { recipe "$@" | sed -z 's, \\\n *, ,g'; }
 
 @test "four test databases: a run has the first that is free" {
   program tests 'echo "$DATABASE"'
-  run -0 sh -c "$(recipe "A POOL OF FOUR TEST DATABASES")"
-  [ "$output" = test1 ] || fail "$output"
+  run -0 --separate-stderr sh -c "$(recipe "A POOL OF FOUR TEST DATABASES")"
+  [ "$output" = test1 ] || fail "$output $stderr"
 }
 
 @test "a program that must not run twice: what changes nothing needs no server, and all else takes the lock" {
@@ -89,8 +89,8 @@ line() { recipe "$@" | sed -z 's, \\\n *, ,g'; }
   program bin/terraform "$(recipe "A PROGRAM THAT MUST NOT RUN TWICE AT A TIME" | sed "s,/usr/bin/terraform,$here/real,")"
   RLOCK_URL=unix://$here/none run -0 terraform plan
   [ "$output" = ": plan" ] || fail "$output"
-  run -0 terraform -chdir=prod apply
-  [ "$output" = "shop/terraform: -chdir=prod apply" ] || fail "$output"
+  run -0 --separate-stderr terraform -chdir=prod apply
+  [ "$output" = "shop/terraform: -chdir=prod apply" ] || fail "$output $stderr"
 }
 
 @test "the event log: a line for each event" {
@@ -228,8 +228,8 @@ line() { recipe "$@" | sed -z 's, \\\n *, ,g'; }
 
 @test "several locks: the command has both; when the second stays busy, the first is released" {
   program bin/copy-database 'rlock status -q shop/db1 && rlock status -q shop/db2 && echo both'
-  run -0 sh -c "$(recipe "SEVERAL LOCKS")"
-  [ "$output" = both ]
+  run -0 --separate-stderr sh -c "$(recipe "SEVERAL LOCKS")"
+  [ "$output" = both ] || fail "$output $stderr"
   run -1 rlock status -q shop/db1
   run -1 rlock status -q shop/db2
   hold shop/db2
@@ -318,8 +318,8 @@ line() { recipe "$@" | sed -z 's, \\\n *, ,g'; }
 @test "a container: rlock runs inside, with the server's URL" {
   program bin/docker '[ "$1 $2 $3 $4 $5" = "run --rm -e RLOCK_URL shop/backup" ] && shift 5 && exec "$@"'
   program bin/backup.sh 'rlock status -q shop/nightly && echo ran'
-  run -0 sh -c "$(recipe "WHAT A DAEMON STARTS")"
-  [ "$output" = ran ] || fail "$output"
+  run -0 --separate-stderr sh -c "$(recipe "WHAT A DAEMON STARTS")"
+  [ "$output" = ran ] || fail "$output $stderr"
 }
 
 @test "a migration: a replica serves after its own, one migrates at a time, and none serves if it fails" {
