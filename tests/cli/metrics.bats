@@ -186,7 +186,7 @@ died() {
     if $n == 1 and .how == "expired" then "\(.until) \(.last_renewal)" else error("\($n) \(.how)") end')
   [ "$end" = "$(date -u -d "$last + 1 hour" +%Y-%m-%dT%H:%M:%S)${last:19}" ] || fail "$1: $last to $end"
   run -0 rlock status dead
-  [[ $output == *free*"failure  "*"at ${end:0:19}Z, died"*", by "* ]] || fail "$1: $output"
+  [[ $output == *free*"failure  "*"at ${end:0:19}Z, its lease expired"*", by "* ]] || fail "$1: $output"
   run -1 rlock check dead
   [[ $output == 'RLOCK WARNING - "dead": the last run, by '*"@$(hostname), died "*"at ${end:0:19}Z |"* ]] || fail "$1: $output"
   run -0 rlock metrics dead

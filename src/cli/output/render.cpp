@@ -261,11 +261,12 @@ std::string closure_text(const std::string& name, const lock::Snapshot& snapshot
   return text;
 }
 
-// Of a run that died, only the last renewal is known.
-std::string died_text(const lock::Failure& last) {
+// Only the last renewal is known of a run whose lease expired: it died, or rlock stopped it.
+std::string expired_text(const lock::Failure& last) {
   constexpr Millis kNotRenewed{100};
-  return last.took < kNotRenewed ? "died before its first renewal"
-                                 : "died, last renewed after " + util::format_duration(last.took);
+  return last.took < kNotRenewed
+             ? "its lease expired before its first renewal"
+             : "its lease expired, last renewed after " + util::format_duration(last.took);
 }
 
 // The last success, and the failures since.
@@ -281,7 +282,7 @@ void add_last_ends(Details& details, const lock::Snapshot& snapshot) {
   details.add(
       "failure",
       util::format("{}, {}{}{}", age_and_time(last.at, snapshot.now),
-                   last.result == "expired" ? died_text(last) : result_text(last),
+                   last.result == "expired" ? expired_text(last) : result_text(last),
                    by_phrase(last.record), times > 1 ? util::format(", {} in a row", times) : ""));
 }
 
