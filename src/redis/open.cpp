@@ -33,6 +33,7 @@ Error needs_one_server() {
 Server with_credentials(const OpenOptions& options, Server server) {
   if (options.user) server.user = *options.user;
   if (options.password) server.password = *options.password;
+  server.unused = options.unused_login;
   server.secret = options.secret;
   if (server.secret) server.password = server.secret->current();
   return server;

@@ -22,6 +22,7 @@ struct OpenOptions {
   std::vector<Url> urls;            // from parse_urls(): one server, or three or more for a quorum
   std::optional<std::string> user;  // overrides the URL's
   std::optional<std::string> password;  // overrides the URL's
+  std::string unused_login;             // as Login::unused
   std::shared_ptr<Secret> secret;       // overrides both
   std::string prefix = "rlock:";
   Format format = Format::native;

@@ -296,7 +296,7 @@ refuses_password() {
   own --requirepass canary
   configure "$user_file" <<<$'url = "redis://db.example"\npassword = "canary"'
   run -77 --separate-stderr rlock status
-  says NOAUTH
+  says "(NOAUTH): the password of $user_file:2 is for the server of $user_file:1" "not for the server of RLOCK_URL"
   run -0 rlock config
   [[ $output == *"the password of $user_file:2 is for the server of $user_file:1"*"not for the server of RLOCK_URL"* ]] || fail "$output"
   rlock config --json | jq -e '.unused_login | contains("RLOCK_URL")'

@@ -46,6 +46,7 @@ constexpr NativeOnlyOption kNativeOnlyOptions[] = {
 Status set_credentials(redis::OpenOptions& out, const Choices& choices) {
   out.user = choices.last(Opt::user);
   out.password = choices.last(Opt::password);
+  out.unused_login = choices.unused_login();
   const auto path = choices.last(Opt::password_file);
   const auto command = choices.last(Opt::password_command);
   if (!path && !command) return Done{};

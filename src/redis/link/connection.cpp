@@ -84,6 +84,9 @@ Error not_ready(const Endpoint& server, std::string_view why, Cause cause = Caus
 std::optional<Error> connection_refusal(std::string_view text, const Server& server) {
   // The second is the answer to a command of more than ten words before AUTH.
   if (text.starts_with("NOAUTH") || has(text, "Protocol error: unauthenticated")) {
+    if (!server.unused.empty()) {
+      return denied(server, "it requires a password (NOAUTH): " + server.unused);
+    }
     return denied(server,
                   "it requires a password (NOAUTH): use --password-file or RLOCK_PASSWORD_FILE, "
                   "or for a Sentinel sentinel_password in the URL");
@@ -111,6 +114,7 @@ Error auth_refused(std::string_view text, const Server& server) {
     const std::string odd = oddity_of(server.password);
     return denied(
         server, "wrong user name or password (WRONGPASS); rlock config shows where they come from" +
+                    (server.unused.empty() ? "" : "; " + server.unused) +
                     (odd.empty() ? "" : "; look at the password: " + odd));
   }
   if (has(text, "without any password configured") || has(text, "no password is set")) {

@@ -41,6 +41,7 @@ struct Login {
   std::string user;  // empty: the default user
   std::string password;
   std::shared_ptr<Secret> secret;  // a password that may change, read at each connect; may be null
+  std::string unused;              // why a password that the user gave is not sent; may be empty
 };
 
 // The words before `://`, for all URLs but local:.
