@@ -26,8 +26,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr Millis kPatience{60'000};
-const std::string kAnswered = "20s";  // the connect timeout where the server answers at once
+constexpr Millis kPatience{180'000};
+const std::string kAnswered = "120s";  // the connect timeout where the server answers at once
 // Of one reply 16 MiB are read; the copies of it (as text, escaped, as JSON) make several times
 // that.
 constexpr size_t kMemory = size_t{256} << 20;
